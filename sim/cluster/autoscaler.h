@@ -13,7 +13,7 @@ class ScaledCluster {
  public:
   virtual SimTime now() const = 0;
   virtual Cluster& cluster() = 0;
-  /// Pods for the pool, or for the one that it stands in for, that no node, present or coming, can
+  /// Pods for the pool, or for the one whose fallback it is, that no node, present or coming, can
   /// take. Negative: nodes that have no pod.
   virtual int missing(const Pool& pool) const = 0;
   /// Do the pool's nodes take pods now? A fallback pool's do while it stands in.

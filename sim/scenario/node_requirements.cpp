@@ -73,7 +73,7 @@ std::optional<std::string> instance_label(const NodeChoice& node, std::string_vi
   if (key == "instance-memory") return whole_number(node.machine.memory.value.v / kMib);
   if (key == "instance-network-bandwidth")  // megabits per second
     return whole_number(node.machine.network.value.v * 8 / 1e6);
-  const bool gpu = node.accelerator != nullptr && node.accelerator->vendor == "nvidia";
+  const bool gpu = node.accelerator != nullptr && node.accelerator->vendor == "NVIDIA";
   if (!gpu) return std::nullopt;
   if (key == "instance-gpu-name") return short_name(node.accelerator->name);
   if (key == "instance-gpu-manufacturer") return "nvidia";

@@ -190,7 +190,7 @@ struct PlannedPool {
   std::optional<std::size_t> stands_in_for;
   /// The NodePool of Karpenter, by its index in PlannedCluster::karpenter, whose nodes these are. A
   /// pool that Karpenter scales has one such pool for each machine and capacity type that may serve
-  /// its pods: itself, and those that stand in for it. Its own nodes have no preference.
+  /// its pods: itself, and its fallback pools. Its own nodes have no preference.
   std::optional<std::size_t> node_pool;
   /// How long this pool's own nodes are waited for before the request is withdrawn; nullopt: the
   /// autoscaler's max_node_provision_time. Set on the pool that is stood in for.

@@ -83,7 +83,7 @@ void resolve_nodes(Draft& draft, PlannedPool& pool, const PoolSpec& spec);  // o
 void check_where_accelerators_are(Draft& draft);                            // plan_place.cpp
 void assign_roles(Draft& draft);                                            // plan_roles.cpp
 void resolve_stand_ins(Draft& draft);                                       // plan_stand_ins.cpp
-/// karpenter.cpp: the machines among which Karpenter chooses, as pools that stand in for the pool.
+/// karpenter.cpp: the machines among which Karpenter chooses, as its fallback pools.
 void resolve_karpenter(Draft& draft);
 void resolve_workload(Draft& draft);                        // plan_workload.cpp
 void resolve_strategy(Draft& draft, PlannedWorkload& job);  // plan_strategy.cpp

@@ -268,9 +268,9 @@ TEST_CASE("a scenario under Karpenter is exported as its own NodePools, and by n
                                        "{nodes: 0, schedule: \"0 9 * * mon-fri\", duration: 8h}]"});
   CHECK(made.errors == "");
   for (const char* line :
-       {"name: training", "weight: 10", "terminationGracePeriod: 90m", "expireAfter: 720h",
-        "consolidationPolicy: WhenEmptyOrUnderutilized", "consolidateAfter: 1m",
-        "nvidia.com/gpu: 32", "operator: Gt", "schedule: 0 9 * * mon-fri", "duration: 8h"})
+       {"name: training", "weight: 10", "terminationGracePeriod: \"90m\"", "expireAfter: \"720h\"",
+        "consolidationPolicy: WhenEmptyOrUnderutilized", "consolidateAfter: \"1m\"",
+        "nvidia.com/gpu: 32", "operator: Gt", "schedule: \"0 9 * * mon-fri\"", "duration: \"8h\""})
     CHECK_THAT(made.text, Contains(line));
   // One NodePool, whatever the number of machines and capacity types that it may make.
   const std::string kind = "kind: NodePool";

@@ -1,4 +1,4 @@
-#include "sim/cluster/disruption_budgets.h"
+#include "sim/cluster/autoscalers/disruption_budgets.h"
 
 #include <catch2/catch.hpp>
 

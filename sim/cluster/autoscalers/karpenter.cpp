@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <vector>
 
 #include "sim/cluster/autoscaler.h"
-#include "sim/cluster/disruption_budgets.h"
+#include "sim/cluster/autoscalers/disruption_budgets.h"
+#include "sim/cluster/autoscalers/karpenter_choices.h"
 #include "sim/cluster/never.h"
 
 // Karpenter. Each rule has the page of karpenter.sh (v1) that states it, or the constant of
@@ -23,30 +23,8 @@ constexpr SimDuration kRegistration = 15min;
 constexpr SimDuration kPoll = 10s, kValidation = 15s;
 /// A schedule of a budget changes at whole minutes.
 constexpr SimDuration kMinute = 1min;
-/// "Disruption", "Spot consolidation".
-constexpr std::size_t kFlexibility = 15;
-
 SimTime poll_at_or_after(SimTime t) {
   return SimTime{(t.time_since_epoch() + kPoll - SimDuration{1}) / kPoll * kPoll};
-}
-
-std::int64_t price_of(const PlannedPool& pool) {
-  if (pool.pricing == CapacityType::reserved && pool.reservation)
-    return pool.reservation->price.nano_usd_per_hour;
-  return pool.price.machine.nano_usd_per_hour + pool.price.accelerators.nano_usd_per_hour;
-}
-
-/// "NodePools", "Capacity Type": reserved, then spot, then on-demand.
-int rank_of(CapacityType capacity) {
-  switch (capacity) {
-    case CapacityType::reserved:
-      return 0;
-    case CapacityType::spot:
-      return 1;
-    case CapacityType::on_demand:
-      return 2;
-  }
-  return 2;
 }
 
 class Karpenter final : public Autoscaler {
@@ -56,10 +34,9 @@ class Karpenter final : public Autoscaler {
         rules_(*cluster.karpenter),
         idle_(clock_or_never(rules_.batch_idle)),
         longest_(clock_or_never(rules_.batch_max)),
+        choices_(karpenter_choices(cluster)),
         unavailable_until_(cluster.pools.size(), SimTime::min()),
-        going_(rules_.node_pools.size()) {
-    order_choices();
-  }
+        going_(rules_.node_pools.size()) {}
 
   SimTime next_look(ScaledCluster& cluster) override;
   void look(ScaledCluster& cluster) override;
@@ -84,7 +61,6 @@ class Karpenter final : public Autoscaler {
     int nodes = 0;
   };
 
-  void order_choices();
   const NodePoolSpec& node_pool_of(const Node& node) const {
     return rules_.node_pools[*rented_.pools[node.pool].node_pool];
   }
@@ -99,16 +75,18 @@ class Karpenter final : public Autoscaler {
   NodeCounts counts_of(ScaledCluster& cluster, std::size_t node_pool) const;
   std::optional<SimTime> allowed_at(ScaledCluster& cluster, std::size_t node_pool,
                                     DisruptionReason reason);
-  std::vector<std::uint32_t> cheaper(const Node& node) const;
+  std::vector<std::uint32_t> cheaper(const Node& node) const {
+    return karpenter_replacements(rented_, choices_[home_of(node.pool)], node.pool);
+  }
   std::optional<SimTime> stable_at(const Node& node) const;
 
   const PlannedCluster& rented_;
   const KarpenterSpec& rules_;
   const SimDuration idle_, longest_;
-  std::vector<std::vector<std::uint32_t>> choices_;  // by pool of pods: pools, best first
-  std::vector<SimTime> unavailable_until_;           // by pool
-  std::vector<Going> going_;                         // by NodePool
-  std::optional<SimTime> window_;                    // the batch began
+  const std::vector<std::vector<std::uint32_t>> choices_;  // by pool of pods: pools, best first
+  std::vector<SimTime> unavailable_until_;                 // by pool
+  std::vector<Going> going_;                               // by NodePool
+  std::optional<SimTime> window_;                          // the batch began
   SimTime last_pod_ = SimTime::min();
   SimTime retry_ = SimTime::max();  // of pods that could not be served
   int known_ = 0;                   // pods without a node that it has seen
@@ -116,21 +94,6 @@ class Karpenter final : public Autoscaler {
   SimTime disruption_planned_ = SimTime::max();
   std::optional<std::uint32_t> replacing_;  // the one node that is being replaced
 };
-
-/// "NodePools", "spec.weight": the highest first; then the capacity type; then the price, which is
-/// lowest-price for on-demand and as far as known price-capacity-optimized for spot ["FAQ", "How
-/// does Karpenter dynamically select instance types?"]: how deep a spot market is nobody publishes.
-void Karpenter::order_choices() {
-  choices_.resize(rented_.pools.size());
-  for (std::uint32_t p = 0; p < rented_.pools.size(); ++p)
-    if (rented_.pools[p].node_pool) choices_[home_of(p)].push_back(p);
-  const auto key = [&](std::uint32_t p) {
-    const PlannedPool& pool = rented_.pools[p];
-    return std::tuple(-rules_.node_pools[*pool.node_pool].weight, *pool.node_pool,
-                      rank_of(pool.pricing), price_of(pool), p);
-  };
-  for (auto& choices : choices_) std::ranges::sort(choices, {}, key);
-}
 
 int Karpenter::missing_in_all(ScaledCluster& cluster) const {
   int missing = 0;
@@ -289,28 +252,6 @@ void Karpenter::node_went(const Node& node, SimTime now) {
   if (limited_) retry_ = SimTime::min();
   Going& going = going_[*node_pool];
   going = now < going.since + kPoll ? Going{going.since, going.nodes + 1} : Going{now, 1};
-}
-
-/// "Disruption", "Consolidation", Replace: choices that cost less than the node. A spot node is
-/// replaced by a spot node only, under the feature gate, and only where 15 types cost less, of
-/// which it takes one; a node on demand by a spot node where the NodePools allow spot at all ["Spot
-/// consolidation"; computeConsolidation in pkg/controllers/disruption/consolidation.go].
-std::vector<std::uint32_t> Karpenter::cheaper(const Node& node) const {
-  const PlannedPool& own = rented_.pools[node.pool];
-  const std::vector<std::uint32_t>& all = choices_[home_of(node.pool)];
-  const auto is_spot = [&](std::uint32_t p) {
-    return rented_.pools[p].pricing == CapacityType::spot;
-  };
-  const bool spot_only = own.pricing == CapacityType::spot || std::ranges::any_of(all, is_spot);
-  std::vector<std::uint32_t> found;
-  for (const std::uint32_t p : all)
-    if (price_of(rented_.pools[p]) < price_of(own) && (!spot_only || is_spot(p)))
-      found.push_back(p);
-  std::ranges::stable_sort(found, {}, [&](std::uint32_t p) { return price_of(rented_.pools[p]); });
-  if (own.pricing != CapacityType::spot) return found;
-  if (!rules_.spot_to_spot_consolidation || found.size() < kFlexibility) return {};
-  found.resize(kFlexibility);
-  return found;
 }
 
 /// From when on a node with pods may be looked at; nullopt: it is not.
