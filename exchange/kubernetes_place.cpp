@@ -46,7 +46,7 @@ constexpr double kSystemMemory = 512.0 * 1024 * 1024;
 const PlannedPool* stand_in_of(const Job& job, const PodGroup& group) {
   const auto preferred = std::size_t(group.pool - job.cluster->pools.data());
   for (const PlannedPool& pool : job.cluster->pools)
-    if (pool.stands_in_for == preferred) return &pool;
+    if (pool.stands_in_for == preferred && !pool.node_pool) return &pool;
   return nullptr;
 }
 
@@ -75,9 +75,11 @@ Json selector_of(const Job& job, const PodGroup& group) {
     if (!key.empty() && !value.empty()) selector[key] = value;
   };
   if (job.owned || group.tpu_by_cores) return selector;
-  const bool alone = stand_in_of(job, group) == nullptr;
+  // Karpenter chooses machine and capacity type: the pod asks for its accelerator only.
+  const bool chosen = pool.node_pool.has_value();
+  const bool alone = stand_in_of(job, group) == nullptr && !chosen;
   if (alone) add("pool", pool.name);
-  if (!pool.slice) add("machine", pool.machine.name);
+  if (!pool.slice && !chosen) add("machine", pool.machine.name);
   if (!job.cluster->zone.empty()) add("zone", job.cluster->zone);
   if (pool.accelerator) {
     const std::string value = job.term("accelerators." + pool.accelerator->name);

@@ -272,6 +272,8 @@ Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank
   Json annotations = Json::object();
   // The autoscaler must not move a training job to empty a node.
   annotations[job.term("annotations.safe_to_evict")] = "false";
+  if (job.cluster->karpenter && job.cluster->karpenter->do_not_disrupt)
+    annotations[job.term("annotations.do_not_disrupt")] = "true";
   if (!job.options->bucket.empty()) annotations[job.cluster->service.bucket_annotation] = "true";
   // Of the pods that the group has: a pod's own rank is that behind it by its index.
   if (job.options->watched)

@@ -42,6 +42,11 @@ class Maker {
     if (s.cluster.pools.empty())
       return error("cluster", "the cluster has no pools of its own",
                    "`reckon plan` varies a pool: write one instead of a scale tier");
+    if (s.cluster.autoscaler == AutoscalerKind::karpenter)
+      return error("cluster.autoscaler",
+                   "`reckon plan` varies pools of one machine, and Karpenter chooses the machines",
+                   "autoscaler: cluster_autoscaler, and compare its best plan with Karpenter by "
+                   "`reckon compare FILE --sweep cluster.autoscaler=cluster_autoscaler,karpenter`");
     for (const PoolSpec& pool : s.cluster.pools)
       if (pool.role == Role::chief)
         return error("cluster.pools." + pool.name, "clusters with a chief are not planned yet",

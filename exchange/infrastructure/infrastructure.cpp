@@ -43,6 +43,9 @@ Expected<InfrastructureText> infrastructure_text(Infrastructure tool, const Clou
                 fmt::format("cluster: {{service: ...}} of {}", services_of(tool)));
     return tl::unexpected(refused.take());
   }
+  if (cluster.plan->karpenter && tool != Infrastructure::karpenter)
+    refused.add("cluster.autoscaler", "nodes that Karpenter makes",
+                "reckon export karpenter, or autoscaler: cluster_autoscaler");
   for (const CloudPool& p : cluster.pools)
     if (!p.sold)
       refused.add("cluster.pools." + p.pool->name + ".machine",

@@ -96,6 +96,7 @@ void Builder::services(std::span<const Entry> entries) {
     made.spot_slices = truth(reader, entry, "spot_slices", true);
     made.prices_of = reader.text("prices_of");
     made.cluster_tool = reader.text("cluster_tool");
+    made.karpenter_labels = reader.text("karpenter_labels");
     made.name_server = reader.text("name_server");
     made.bucket_driver = reader.text("bucket_driver");
     made.bucket_annotation = reader.text("bucket_annotation");

@@ -62,7 +62,10 @@ struct ServiceRules {
   bool spot_machines = true, spot_slices = true;
   std::string prices_of;     // whose list prices apply, where the catalog has none of its own
   std::string cluster_tool;  // the target of `reckon export` that makes its clusters; "": none does
-  std::string name_server;   // address of a name server outside of the cluster, as CIDR; "": none
+  /// Karpenter scales its nodes: how the labels of its machines begin ("karpenter.k8s.aws"); "": it
+  /// does not.
+  std::string karpenter_labels;
+  std::string name_server;  // address of a name server outside of the cluster, as CIDR; "": none
   std::string bucket_driver, bucket_annotation;  // CSI driver of buckets; "": cannot be mounted
 };
 

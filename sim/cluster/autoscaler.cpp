@@ -1,42 +1,30 @@
 #include "sim/cluster/autoscaler.h"
 
-#include <algorithm>
+#include <array>
 
-#include "sim/cluster/never.h"
+#include "sim/base/check.h"
 
 namespace reckon {
+namespace {
 
-AutoscalerTimes::AutoscalerTimes(const AutoscalerRules& rules)
-    : scan_interval(std::max(clock_or_never(rules.scan_interval), SimDuration{1})),
-      scale_down_unneeded_time(clock_or_never(rules.scale_down_unneeded_time)),
-      scale_down_delay_after_add(clock_or_never(rules.scale_down_delay_after_add)),
-      max_node_provision_time(clock_or_never(rules.max_node_provision_time)),
-      backoff_initial(clock_or_never(rules.node_group_backoff_initial)),
-      backoff_max(clock_or_never(rules.node_group_backoff_max)),
-      backoff_reset(clock_or_never(rules.node_group_backoff_reset)) {}
+struct AutoscalerKindRow {
+  bool (*scales)(const PlannedCluster&);
+  std::unique_ptr<Autoscaler> (*make)(const PlannedCluster&);
+};
 
-SimTime AutoscalerTimes::scan_at_or_after(SimTime t) const {
-  const SimDuration since = t.time_since_epoch();
-  return SimTime{(since + scan_interval - SimDuration{1}) / scan_interval * scan_interval};
-}
+/// The first that scales the cluster does; the last scales what no other does.
+constexpr std::array kKinds{
+    AutoscalerKindRow{[](const PlannedCluster& c) { return c.karpenter.has_value(); },
+                      make_karpenter},
+    AutoscalerKindRow{[](const PlannedCluster&) { return true; }, make_cluster_autoscaler}};
 
-SimTime AutoscalerTimes::scale_down_at(SimTime unneeded_since, SimTime last_scale_up) const {
-  SimTime at = scan_at_or_after(unneeded_since) + scale_down_unneeded_time;
-  if (last_scale_up != SimTime::min())
-    at = std::max(at, last_scale_up + scale_down_delay_after_add);
-  return scan_at_or_after(at);
-}
+}  // namespace
 
-SimTime AutoscalerTimes::provision_timeout(SimTime requested, SimDuration patience) const {
-  return scan_at_or_after(requested + patience);
-}
-
-void NodeGroupBackoff::failed(SimTime now, const AutoscalerTimes& times) {
-  if (blocks(now)) return;  // nodes of one scale-up that fail together count once
-  const bool forgotten = duration_.count() == 0 || last_failure_ + times.backoff_reset < now;
-  duration_ = forgotten ? times.backoff_initial : std::min(2 * duration_, times.backoff_max);
-  last_failure_ = now;
-  until_ = now + duration_;
+std::unique_ptr<Autoscaler> make_autoscaler(const PlannedCluster& cluster) {
+  for (const AutoscalerKindRow& kind : kKinds)
+    if (kind.scales(cluster)) return kind.make(cluster);
+  RECKON_CHECK(false);
+  return nullptr;
 }
 
 }  // namespace reckon

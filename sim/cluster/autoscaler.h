@@ -1,43 +1,74 @@
 #pragma once
-#include "sim/base/quantity.h"
-#include "sim/scenario/plan.h"
+#include <cstdint>
+#include <memory>
 
-// Rules of the Kubernetes cluster-autoscaler, with its names [kubernetes/autoscaler,
-// cluster-autoscaler/FAQ.md]. It looks at the cluster every scan_interval; the simulator leaps to
-// the scans that find something to do.
+#include "sim/cluster/node_pool.h"
+
+// What makes and deletes the nodes of pools that scale. An autoscaler is one file with a class and
+// a function that makes it, and a row in the table of autoscaler.cpp.
 namespace reckon {
 
-struct AutoscalerTimes {
-  explicit AutoscalerTimes(const AutoscalerRules& rules);
-  SimDuration scan_interval, scale_down_unneeded_time, scale_down_delay_after_add;
-  SimDuration max_node_provision_time, backoff_initial, backoff_max, backoff_reset;
-
-  /// The first scan at or after `t`; scans stand at whole multiples of scan_interval.
-  SimTime scan_at_or_after(SimTime t) const;
-  /// The scan that deletes a node without pods since `unneeded_since`. The autoscaler notices at
-  /// the next scan, waits scale_down_unneeded_time from there, and deletes nothing within
-  /// scale_down_delay_after_add of the last scale-up anywhere in the cluster.
-  SimTime scale_down_at(SimTime unneeded_since, SimTime last_scale_up) const;
-  /// The scan that gives up on a node requested at `requested`, after so much patience.
-  SimTime provision_timeout(SimTime requested, SimDuration patience) const;
-};
-
-/// Exponential backoff of a node group whose nodes did not come [cluster-autoscaler/utils/backoff]:
-/// initial, doubled by each failure, at most max; forgotten after a scale-up that worked or `reset`
-/// after the last failure.
-class NodeGroupBackoff {
+/// The cluster as its autoscaler sees it, and what it may ask of it.
+class ScaledCluster {
  public:
-  void failed(SimTime now, const AutoscalerTimes& times);
-  void succeeded() {
-    duration_ = SimDuration{0};
-    until_ = SimTime::min();
-  }
-  bool blocks(SimTime now) const { return now < until_; }
-  SimTime until() const { return until_; }
+  virtual SimTime now() const = 0;
+  virtual Cluster& cluster() = 0;
+  /// Pods for the pool, or for the one whose fallback it is, that no node, present or coming, can
+  /// take. Negative: nodes that have no pod.
+  virtual int missing(const Pool& pool) const = 0;
+  /// Do the pool's nodes take pods now? A fallback pool's do while it stands in.
+  virtual bool takes_pods(const Pool& pool) const = 0;
+  /// Into the lowest empty slot; the node comes after the pool's provisioning delay.
+  virtual Node& request_node(Pool& pool) = 0;
+  /// Asks for a node of `pool`. When it is ready, the pods of `old` are evicted and `old` goes.
+  virtual void replace_node(Node& old, Pool& pool) = 0;
 
- private:
-  SimDuration duration_{};
-  SimTime until_ = SimTime::min(), last_failure_ = SimTime::min();
+ protected:
+  ~ScaledCluster() = default;
 };
+
+/// Decides, and keeps what it must remember. All times are those of the simulation; max: never.
+class Autoscaler {
+ public:
+  virtual ~Autoscaler() = default;
+
+  // ---- up
+  /// When it next looks for pods without a node. Asked after every event while jobs want nodes.
+  virtual SimTime next_look(ScaledCluster& cluster) = 0;
+  virtual void look(ScaledCluster& cluster) = 0;
+  /// When it withdraws a request of that time, if the node has not come by then.
+  virtual SimTime gives_up_at(const Pool& pool, SimTime requested) const = 0;
+  virtual void node_came(Pool& pool) = 0;
+  /// Of a node of the pool: it did not come, or there is nothing left that it would replace.
+  virtual void gave_up(ScaledCluster& cluster, Pool& pool) = 0;
+  /// A job stopped and waits for nodes. True: it leaves the nodes of fallback pools first.
+  virtual bool leaves_fallbacks(ScaledCluster& cluster) = 0;
+
+  // ---- down
+  /// When it deletes a node without pods. Asked when the node becomes free, and again at that time:
+  /// only then is an answer that is not later the deletion.
+  virtual SimTime deletes_at(ScaledCluster& cluster, const Node& node) = 0;
+  virtual void node_went(const Node& /*node*/, SimTime /*now*/) {}
+
+  // ---- nodes with pods
+  /// When it next looks for a node to replace; the time of an earlier answer if that is sooner.
+  virtual SimTime next_disruption(ScaledCluster& /*cluster*/) { return SimTime::max(); }
+  virtual void disrupt(ScaledCluster& /*cluster*/) {}
+  /// When a node that came now is drained for its age.
+  virtual SimTime expires_at(const Node& /*node*/, SimTime /*now*/) const { return SimTime::max(); }
+  /// How long a drain waits for pods that may not be evicted.
+  virtual SimDuration drain_patience(const Node& /*node*/) const { return SimDuration::max(); }
+  /// Does it drain a node at the notice of a reclaim?
+  virtual bool drains_at_notice(const Node& /*node*/) const { return false; }
+  /// May it evict running pods?
+  virtual bool evicts() const { return false; }
+};
+
+/// `cluster` outlives it.
+std::unique_ptr<Autoscaler> make_autoscaler(const PlannedCluster& cluster);
+
+// ---- one function a kind, in a file of its name
+std::unique_ptr<Autoscaler> make_cluster_autoscaler(const PlannedCluster& cluster);
+std::unique_ptr<Autoscaler> make_karpenter(const PlannedCluster& cluster);
 
 }  // namespace reckon

@@ -124,8 +124,9 @@ Seconds ReclaimLaw::mean() const {
   return Seconds::max();
 }
 
-Shortages::Shortages(const ShortageRules& rules, std::uint64_t seed, std::uint32_t replication)
-    : stream_(seed, replication, kShortage, 0) {
+Shortages::Shortages(const ShortageRules& rules, std::uint64_t seed, std::uint32_t replication,
+                     std::uint32_t market)
+    : stream_(seed, replication, kShortage, market) {
   if (!rules.on) return;
   every_ = rules.every.value.count() * 1e9;
   lasts_ = rules.lasts.value.count() * 1e9;

@@ -67,7 +67,9 @@ class ReclaimLaw {
 /// for, so times may only go forward.
 class Shortages {
  public:
-  Shortages(const ShortageRules& rules, std::uint64_t seed, std::uint32_t replication);
+  /// `market`: of a kind of machine; 0: of all together.
+  Shortages(const ShortageRules& rules, std::uint64_t seed, std::uint32_t replication,
+            std::uint32_t market = 0);
   /// `now`, or the end of the shortage that it falls in.
   SimTime over_at(SimTime now);
 

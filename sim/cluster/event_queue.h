@@ -39,6 +39,10 @@ enum class EventKind : std::uint32_t {
   // of the job
   tried_smaller,  // elastic: it has waited long enough for its whole gang
   grow,           // elastic: workers that are ready join
+  // of the cluster, and of a node: what an autoscaler does to nodes with pods
+  disrupt,
+  expired,     // the node is drained for its age
+  drain_over,  // pods that may not be evicted had their time
 };
 
 /// Cancelling is lazy: an event counts only while `stamp` is still that of its entity.

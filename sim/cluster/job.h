@@ -112,8 +112,9 @@ struct Job {
   /// Nodes that it has of the share, of whichever pool.
   int held(std::size_t pool) const {
     const std::size_t p = home(pool);
-    const auto& other = placement.pools[p].stand_in;
-    return holdings[p].held + (other ? holdings[*other].held : 0);
+    int nodes = holdings[p].held;
+    for (const std::size_t other : placement.pools[p].stand_ins) nodes += holdings[other].held;
+    return nodes;
   }
   /// All of its gang is placed.
   bool is_complete() const {

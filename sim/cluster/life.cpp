@@ -70,6 +70,15 @@ LifeResult simulate_life(const PlannedCluster& cluster, std::span<const JobReque
       case EventKind::unneeded:
         life.on_unneeded(life.node(event));
         break;
+      case EventKind::disrupt:
+        life.on_disrupt();
+        break;
+      case EventKind::expired:
+        life.on_expired(life.node(event));
+        break;
+      case EventKind::drain_over:
+        life.on_drain_over(life.node(event));
+        break;
       case EventKind::finish:
         life.on_finish(life.job(event));
         break;
@@ -110,7 +119,6 @@ Life::Life(const PlannedCluster& rented, std::span<const JobRequest> requests,
            const LifeOptions& options)
     : rented_(rented),
       options_(options),
-      autoscaler_(rented.autoscaler),
       reclaim_(rented.reclaim.law),
       reclaim_notice_(clock_or_never(rented.reclaim.notice)),
       maintenance_notice_(clock_or_never(rented.maintenance.notice)),
@@ -123,6 +131,7 @@ Life::Life(const PlannedCluster& rented, std::span<const JobRequest> requests,
       job_based_(rented.service.nodes_of_job),
       queue_(requests.size()),
       cluster_(rented, options),
+      autoscaler_(make_autoscaler(rented)),
       unfinished_(requests.size()),
       recorder_(options.record) {
   RECKON_CHECK(requests.size() == 1 || !job_based_);
@@ -190,6 +199,9 @@ bool Life::is_stale(const Event& event) const {
       return all_done();
     case EventKind::scan:
       return event.at != scan_planned_;
+    case EventKind::disrupt:
+      return event.at != disruption_planned_;
+    case EventKind::expired:
     case EventKind::ready:
     case EventKind::provision_timeout:
     case EventKind::reclaim_notice:
@@ -204,6 +216,7 @@ bool Life::is_stale(const Event& event) const {
       return event.stamp != cluster_.nodes[event.entity].up;
     case EventKind::worker_joined:
     case EventKind::unneeded:
+    case EventKind::drain_over:
       return event.stamp != cluster_.nodes[event.entity].use;
   }
   return true;
@@ -222,15 +235,6 @@ void Life::schedule_job(const Job& job, SimTime at, EventKind kind) {
 }
 
 bool Life::any_wants_nodes() const { return !wanting_.empty(); }
-
-int Life::missing(const Pool& pool) const {
-  const auto p = static_cast<std::size_t>(&pool - cluster_.pools.data());
-  int wanted = 0;
-  for (const std::uint32_t k : wanting_) wanted += jobs_[k].lacks(p);
-  for (const auto& other : {pool.preferred, pool.stand_in})
-    if (other && takes_pods(cluster_.pools[*other])) wanted -= cluster_.pools[*other].for_pods();
-  return wanted - pool.for_pods();
-}
 
 void Life::on_submit(Job& job) {
   wanting_.push_back(job.index);
@@ -260,6 +264,7 @@ void Life::on_horizon() {
 /// Ready nodes take the pods of the jobs, the earliest first; when the last of
 /// a gang is placed, that job starts.
 void Life::place_pods() {
+  drop_drained();
   for (const std::uint32_t p : cluster_.by_preference) {
     Pool& pool = cluster_.pools[p];
     for (const std::uint32_t k : wanting_) {
@@ -284,42 +289,13 @@ void Life::plan_deletions(Pool& pool) {
     Node& node = cluster_.nodes[pool.first_node + slot];
     if (!pool.autoscaled || node.state != NodeState::ready || node.held || node.deletion_planned)
       continue;
+    const SimTime at = autoscaler_->deletes_at(*this, node);
+    if (at == SimTime::max() && !all_done()) continue;
     node.deletion_planned = true;
-    schedule(autoscaler_.scale_down_at(node.free_since, last_scale_up_), EventKind::unneeded,
-             cluster_.index_of(node), node.use);
+    schedule(at == SimTime::max() ? now_ : at, EventKind::unneeded, cluster_.index_of(node),
+             node.use);
   }
   pool.freed.clear();
-}
-
-/// Pods that no node can take make the next scan find something to do.
-void Life::wake_autoscaler() {
-  if (!any_wants_nodes()) return;
-  SimTime at = SimTime::max();
-  for (const Pool& pool : cluster_.pools) {
-    if (!pool.autoscaled || !takes_pods(pool) || missing(pool) <= 0) continue;
-    if (pool.size(cluster_.slots(pool)) >= pool.plan->nodes_max) continue;
-    const SimTime earliest = std::max({now_, last_scan_ + SimDuration{1}, pool.backoff.until()});
-    at = std::min(at, autoscaler_.scan_at_or_after(earliest));
-  }
-  if (at == SimTime::max() || at >= scan_planned_) return;
-  scan_planned_ = at;
-  schedule(at, EventKind::scan);
-}
-
-void Life::on_scan() {
-  scan_planned_ = SimTime::max();
-  last_scan_ = now_;
-  if (!any_wants_nodes()) return;
-  for (const std::uint32_t p : cluster_.by_preference) {
-    Pool& pool = cluster_.pools[p];
-    if (!pool.autoscaled || !takes_pods(pool) || pool.backoff.blocks(now_)) continue;
-    const int nodes =
-        std::min({missing(pool), pool.plan->nodes_max - pool.size(cluster_.slots(pool)),
-                  rented_.autoscaler.max_nodes_per_scale_up});
-    if (nodes <= 0) continue;
-    last_scale_up_ = now_;
-    for (int k = 0; k < nodes; ++k) request_node(pool, pool.empty.first(), true);
-  }
 }
 
 LifeResult Life::end() {

@@ -33,7 +33,14 @@ SimTime Life::next_maintenance(Node& node, Pool& pool) const {
 // Whatever is done in time is done before the node goes, so it is scheduled first.
 void Life::on_reclaim_notice(Node& node) {
   recorder_.mark("reclaim notice", int(node.pool), int(node.slot), now_);
-  if (node.held) evacuate(node, Interruption::preemption, node.goes_at);
+  if (cluster_.pool_of(node).plan->node_pool && autoscaler_->drains_at_notice(node)) {
+    if (autoscaler_->evicts())
+      evict(node, Interruption::preemption, node.goes_at);
+    else
+      drain(node);
+  }
+  if (node.held && !(node.draining && autoscaler_->evicts()))
+    evacuate(node, Interruption::preemption, node.goes_at);
   schedule(node.goes_at, EventKind::taken, cluster_.index_of(node), node.lease);
 }
 

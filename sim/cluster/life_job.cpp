@@ -192,9 +192,9 @@ void Life::update_shares(Job& job) {
     shares.provisioning = shares.waiting = 0;
     for (std::size_t p = 0; p < cluster_.pools.size(); ++p) {
       const int to_place = job.holdings[p].workers_to_place;
-      const auto& stand_in = cluster_.pools[p].stand_in;
-      const int nodes =
-          cluster_.pools[p].provisioning + (stand_in ? cluster_.pools[*stand_in].provisioning : 0);
+      int nodes = cluster_.pools[p].provisioning;
+      for (const std::uint32_t other : cluster_.pools[p].stand_ins)
+        nodes += cluster_.pools[other].provisioning;
       const int coming = std::min(to_place, nodes * job.share(p).workers_per_node);
       shares.provisioning += coming;
       shares.waiting += to_place - coming;

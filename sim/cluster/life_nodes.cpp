@@ -79,15 +79,17 @@ void Life::request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler) {
   ++node.lease;
   node.was_ready = false;
   node.cold = true;
+  node.draining = node.replaced = false;
+  node.replaces.reset();
   node.away = node.busy = node.standby = SimDuration{0};
-  SimTime given = pool.reclaimable ? cluster_.shortages.over_at(now_) : now_;
+  SimTime given = cluster_.given_from(pool, now_);
   const auto& reservation = pool.plan->reservation;
   const bool reserved = reservation && int(slot) < reservation->nodes;
   if (reserved) given = std::max(given, SimTime{} + to_clock(reservation->from));
   node.requested = given;  // what is not there is not billed
   const SimTime ready = given + pool.provisioning_delay.draw(node.provisioning);
   // Nobody gives up on a machine that is promised for a day.
-  const SimTime timeout = autoscaler_.provision_timeout(reserved ? given : now_, pool.patience);
+  const SimTime timeout = autoscaler_->gives_up_at(pool, reserved ? given : now_);
   const std::uint32_t index = cluster_.index_of(node);
   if (by_autoscaler && timeout < ready) {
     schedule(timeout, EventKind::provision_timeout, index, node.lease);
@@ -102,7 +104,13 @@ void Life::on_ready(Node& node) {
   node.was_ready = true;
   node.lease_ends = reclaim_time(node, pool);
   come_up(node);
-  if (pool.provisioning == 0) pool.backoff.succeeded();
+  autoscaler_->node_came(pool);
+  if (pool.plan->node_pool) {
+    const SimTime expires = autoscaler_->expires_at(node, now_);
+    if (expires <= node.lease_ends && expires <= horizon_)
+      schedule(expires, EventKind::expired, cluster_.index_of(node), node.lease);
+  }
+  if (node.replaces) replaced_by(node);
   if (node.lease_ends > horizon_) return;
   node.goes_at = node.lease_ends;
   schedule(std::max(now_, node.goes_at - reclaim_notice_), EventKind::reclaim_notice,
@@ -119,12 +127,9 @@ SimTime Life::reclaim_time(Node& node, const Pool& pool) {
                        rented_.reclaim.trace_length, now_);
 }
 
-// The autoscaler gives up on the node and, for a while, on its group; the group that is next in its
-// order of priority takes the pods. A node that never came costs nothing.
+// The autoscaler gives up on the node. One that never came costs nothing.
 void Life::on_provision_timeout(Node& node) {
-  Pool& pool = cluster_.pool_of(node);
-  pool.backoff.failed(now_, autoscaler_);
-  if (pool.stand_in) cluster_.pools[*pool.stand_in].stands_in = true;
+  autoscaler_->gave_up(*this, cluster_.pool_of(node));
   recorder_.mark("provision timeout", int(node.pool), int(node.slot), now_);
   end_lease(node, false);
 }
@@ -243,6 +248,13 @@ void Life::end_lease(Node& node, bool reclaimed) {
     pool.node_time += charged.billed;
     pool.reserved_time += charged.reserved;
   }
+  if (node.replaces) {  // it never took the other's place
+    cluster_.nodes[*node.replaces].replaced = false;
+    autoscaler_->gave_up(*this, pool);
+  }
+  autoscaler_->node_went(node, now_);
+  node.draining = node.replaced = false;
+  node.replaces.reset();
   set_state(node, NodeState::none);
   ++node.lease;
   ++node.up;
@@ -250,9 +262,11 @@ void Life::end_lease(Node& node, bool reclaimed) {
 }
 
 void Life::on_unneeded(Node& node) {
-  const SimTime at = autoscaler_.scale_down_at(node.free_since, last_scale_up_);
+  const SimTime at = autoscaler_->deletes_at(*this, node);
   Pool& pool = cluster_.pool_of(node);
-  if (at > now_) {
+  if (at == SimTime::max() && !all_done()) {
+    node.deletion_planned = false;  // kept until the last job is over
+  } else if (at > now_ && at != SimTime::max()) {
     schedule(at, EventKind::unneeded, cluster_.index_of(node), node.use);
   } else if (all_done() || pool.size(cluster_.slots(pool)) > pool.plan->nodes_min) {
     end_lease(node, false);
@@ -265,16 +279,9 @@ void Life::leave_nodes(const Job& job) {
     if (node.held && node.job == job.index) let_go(node, NodeState::ready);
 }
 
-/// The job stopped, and waits for nodes anyway: those that only stand in are not taken again before
-/// the preferred pool has been tried, unless the autoscaler has just given up on it.
+/// The job stopped, and waits for nodes anyway.
 void Life::leave_stand_ins(const Job& job) {
-  bool any = false;
-  for (Pool& pool : cluster_.pools) {
-    if (!pool.preferred) continue;
-    any = true;
-    pool.stands_in = cluster_.pools[*pool.preferred].backoff.blocks(now_);
-  }
-  if (!any) return;
+  if (!autoscaler_->leaves_fallbacks(*this)) return;
   for (Node& node : cluster_.nodes) {
     const bool stands_in = cluster_.pool_of(node).preferred.has_value();
     if (stands_in && node.held && node.job == job.index) let_go(node, NodeState::ready);

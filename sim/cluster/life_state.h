@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,11 +14,11 @@
 #include "sim/cluster/recorder.h"
 
 // One life in progress. Internal to sim/cluster: life.cpp has the main loop and the cluster's
-// rules, life_nodes.cpp what happens to a node, life_job.cpp what happens to the job, and
-// life_interruptions.cpp how it is interrupted.
+// rules, life_nodes.cpp what happens to a node, life_job.cpp what happens to the job,
+// life_interruptions.cpp how it is interrupted, life_scaling.cpp what its autoscaler does to nodes.
 namespace reckon {
 
-class Life {
+class Life final : public ScaledCluster {
  public:
   Life(const PlannedCluster& rented, std::span<const JobRequest> requests,
        const LifeOptions& options);
@@ -33,6 +34,18 @@ class Life {
   void on_submit(Job& job);
   void on_scan();
   void on_horizon();
+
+  void on_disrupt();
+  void on_expired(Node& node);
+  void on_drain_over(Node& node);
+
+  // ---- what its autoscaler sees and asks for (life_scaling.cpp) ----
+  SimTime now() const override { return now_; }
+  Cluster& cluster() override { return cluster_; }
+  int missing(const Pool& pool) const override;
+  bool takes_pods(const Pool& pool) const override { return !pool.preferred || pool.stands_in; }
+  Node& request_node(Pool& pool) override;
+  void replace_node(Node& old, Pool& pool) override;
 
   // ---- a node (life_nodes.cpp) ----
   void on_ready(Node& node);
@@ -65,9 +78,14 @@ class Life {
   void schedule_job(const Job& job, SimTime at, EventKind kind);
   bool all_done() const { return unfinished_ == 0; }
   bool any_wants_nodes() const;
-  int missing(const Pool& pool) const;  // pods that no node, present or coming, can take
-  bool takes_pods(const Pool& pool) const { return !pool.preferred || pool.stands_in; }
   void plan_deletions(Pool& pool);
+
+  // life_scaling.cpp
+  int leaving_pods(std::size_t home) const;
+  void drain(Node& node);
+  void evict(Node& node, Interruption cause, SimTime deadline);
+  void replaced_by(Node& fresh);
+  void drop_drained();
 
   // life_nodes.cpp
   void set_state(Node& node, NodeState state);
@@ -121,7 +139,6 @@ class Life {
 
   const PlannedCluster& rented_;
   const LifeOptions& options_;
-  const AutoscalerTimes autoscaler_;
   const ReclaimLaw reclaim_;
   const SimDuration reclaim_notice_, maintenance_notice_, maintenance_time_, repair_time_,
       hang_detection_;
@@ -132,6 +149,7 @@ class Life {
   SimTime now_{};
   EventQueue queue_;
   Cluster cluster_;
+  std::unique_ptr<Autoscaler> autoscaler_;
   std::vector<Job> jobs_;               // in the order of the requests
   std::vector<std::uint32_t> order_;    // indices of jobs, first submitted first
   std::vector<std::uint32_t> wanting_;  // of them, those submitted and not done
@@ -139,7 +157,8 @@ class Life {
   bool any_saves_ = false;      // a job makes checkpoints on a notice
   SimDuration longest_save_{};  // of those that do
   SimTime scan_planned_ = SimTime::max();
-  SimTime last_scan_ = SimTime::min(), last_scale_up_ = SimTime::min();
+  SimTime disruption_planned_ = SimTime::max();
+  bool any_draining_ = false;
   int open_leases_ = 0;
   bool any_spares_ = false;  // of a job: its nodes stand by
   SimTime all_done_at_ = SimTime::max();

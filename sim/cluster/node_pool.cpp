@@ -8,8 +8,11 @@
 namespace reckon {
 namespace {
 
+/// Karpenter makes a node's replacement before the node goes.
 int slots_of(const PlannedCluster& rented, const PlannedPool& pool) {
-  return node_limit(rented, pool);
+  constexpr int kMostSlots = 65'536;  // node_entity()
+  const int limit = node_limit(rented, pool);
+  return pool.node_pool ? std::min(2 * limit, kMostSlots) : limit;
 }
 
 Node make_node(const PlannedPool& pool, std::uint32_t p, std::uint32_t slot,
@@ -51,6 +54,12 @@ Cluster::Cluster(const PlannedCluster& rented, const LifeOptions& options)
     pool.patience =
         clock_or_never(planned.patience.value_or(rented.autoscaler.max_node_provision_time));
     if (planned.stands_in_for) pool.preferred = std::uint32_t(*planned.stands_in_for);
+    pool.stands_in = planned.stands_in_for && planned.node_pool;
+    // Each machine type has a spot market; that of the pool's own is the cluster's.
+    if (pool.stands_in && pool.reclaimable &&
+        planned.machine.name != rented.pools[*planned.stands_in_for].machine.name)
+      pool.market.emplace(rented.shortage, options.seed, options.replication,
+                          node_entity(planned.machine.name, 0));
     pool.trace_offset = spot_slots;
     if (pool.reclaimable) spot_slots += static_cast<std::size_t>(std::max(planned.nodes_max, 0));
     if (rented.failures.on && planned.accelerators_per_node > 0) {
@@ -69,7 +78,7 @@ Cluster::Cluster(const PlannedCluster& rented, const LifeOptions& options)
   for (std::uint32_t p = 0; p < pools.size(); ++p) {
     if (!pools[p].preferred) continue;
     by_preference.push_back(p);
-    pools[*pools[p].preferred].stand_in = p;
+    pools[*pools[p].preferred].stand_ins.push_back(p);
   }
 }
 

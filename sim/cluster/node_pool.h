@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/base/random.h"
-#include "sim/cluster/autoscaler.h"
+#include "sim/cluster/autoscaler_times.h"
 #include "sim/cluster/disruptions.h"
 #include "sim/cluster/life.h"
 
@@ -60,6 +60,10 @@ struct Node {
   bool cold = true;       // has not pulled the image yet
   bool member = false;    // elastic: the job's workers on it train, or start to
   bool deletion_planned = false;
+  bool draining = false;                  // takes no more pods; goes when it has none
+  bool replaced = false;                  // a node that is coming takes its place
+  std::optional<std::uint32_t> replaces;  // this node is coming for that one, while in that use:
+  std::uint32_t replaces_use = 0;
   int workers = 0;  // of the job
   // An event counts while it carries the stamp of what it is about.
   std::uint32_t lease = 0;    // from request to deletion
@@ -84,10 +88,11 @@ struct Pool {
   std::size_t trace_offset = 0;  // of slot 0 in the plan's reclaim trace
   std::uint32_t first_node = 0;  // index of slot 0
   // A fallback pool takes pods from when the nodes of its preferred pool did not come until the job
-  // stops and tries that pool again.
-  std::optional<std::uint32_t> preferred, stand_in;  // indices of pools
-  bool stands_in = false;                            // now
-  SimDuration patience{};                            // with a node that was asked for
+  // stops and tries that pool again. Under Karpenter, which chooses, it always does.
+  std::optional<std::uint32_t> preferred;  // indices of pools
+  std::vector<std::uint32_t> stand_ins;
+  bool stands_in = false;  // now
+  SimDuration patience{};  // with a node that was asked for
   DelayLaw provisioning_delay;
   Seconds failure_mean{};            // of a node; 0: it never fails
   SlotSet empty, free;               // free: ready, the job does not hold it
@@ -99,6 +104,8 @@ struct Pool {
   NodeTime reserved_time;    // of it, at the reservation's price
   RandomStream maintenance;  // where all nodes have it together
   SimTime maintenance_begins{};
+  /// Spot capacity of its own; nullopt: the cluster's.
+  std::optional<Shortages> market;
 
   int size(int slots) const { return slots - empty.count(); }
   /// Nodes, present or coming, that can take a pod.
@@ -114,6 +121,12 @@ struct Cluster {
   std::vector<std::uint32_t> by_preference;
   /// When a spot node that is asked for now can be given.
   Shortages shortages;
+  /// When a node of the pool that is asked for now begins to come: now, or at the end of a
+  /// shortage.
+  SimTime given_from(Pool& pool, SimTime now) {
+    if (!pool.reclaimable) return now;
+    return pool.market ? pool.market->over_at(now) : shortages.over_at(now);
+  }
   int slots(const Pool& pool) const;
   Pool& pool_of(const Node& node) { return pools[node.pool]; }
   std::uint32_t index_of(const Node& node) const {

@@ -99,7 +99,7 @@ Placement place_gang(const PlannedCluster& cluster, const JobRequest& job) {
     const auto& preferred = cluster.pools[p].stands_in_for;
     if (!preferred) continue;
     placement.pools[p].stands_in_for = preferred;
-    placement.pools[*preferred].stand_in = p;
+    placement.pools[*preferred].stand_ins.push_back(p);
   }
   return placement;
 }

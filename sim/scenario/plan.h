@@ -208,6 +208,10 @@ struct PlannedPool {
   /// The pool, by its index, that has the same hardware and role and whose nodes this one's replace
   /// while they do not come. No job is placed here but in its stead.
   std::optional<std::size_t> stands_in_for;
+  /// The NodePool of Karpenter, by its index in PlannedCluster::karpenter, whose nodes these are. A
+  /// pool that Karpenter scales has one such pool for each machine and capacity type that may serve
+  /// its pods: itself, and its fallback pools. Its own nodes have no preference.
+  std::optional<std::size_t> node_pool;
   /// How long this pool's own nodes are waited for before the request is withdrawn; nullopt: the
   /// autoscaler's max_node_provision_time. Set on the pool that is stood in for.
   std::optional<Seconds> patience;
@@ -323,6 +327,9 @@ struct PlannedCluster {
   std::string region, zone;
   std::vector<PlannedPool> pools;
   AutoscalerRules autoscaler;
+  std::optional<KarpenterSpec> karpenter;  // scales the pools instead
+  /// Day and time of the cluster's first second, for schedules; nullopt: not known.
+  std::optional<std::chrono::sys_seconds> begins;
   RetryRules retry;
   BillingRules billing;
   JobStartRules job_start;

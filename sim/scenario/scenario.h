@@ -15,6 +15,7 @@
 #include "sim/base/unit_text.h"
 #include "sim/catalog/catalog.h"
 #include "sim/model/zoo/zoo.h"
+#include "sim/scenario/scenario_karpenter.h"
 #include "sim/scenario/scenario_trace.h"
 #include "sim/scenario/scenario_words.h"
 
@@ -221,6 +222,8 @@ struct ClusterSpec {
   std::string scale_tier;       // AI Platform's; the catalog says what pools it is
   std::vector<PoolSpec> pools;  // empty beside a scale_tier, unless that leaves them to the user
   std::optional<FabricSpec> fabric;
+  AutoscalerKind autoscaler = AutoscalerKind::cluster_autoscaler;
+  std::optional<KarpenterSpec> karpenter;  // counts under that autoscaler
   std::optional<SchedulerSpec> scheduler;  // of a trace
 };
 

@@ -5,6 +5,7 @@
 
 #include "sim/scenario/artifact/json.h"
 #include "sim/scenario/artifact/json_kinds.h"
+#include "sim/scenario/cron_schedule.h"
 
 namespace reckon::artifact {
 namespace {
@@ -17,6 +18,8 @@ class Checker {
     if (plan_.jobs.empty()) wrong("the plan has no job");
     for (const PlannedWorkload& job : plan_.jobs) check_job(job);
     for (const PlannedPool& pool : plan_.pools) check_pool(pool);
+    if (plan_.karpenter)
+      for (const NodePoolSpec& node_pool : plan_.karpenter->node_pools) check_node_pool(node_pool);
     check_sources(plan_);
     return std::move(problems_);
   }
@@ -48,6 +51,9 @@ class Checker {
   void check_pool(const PlannedPool& pool) {
     if (pool.stands_in_for && *pool.stands_in_for >= plan_.pools.size())
       wrong(fmt::format("pool '{}' is the fallback of a pool that does not exist", pool.name));
+    const std::size_t node_pools = plan_.karpenter ? plan_.karpenter->node_pools.size() : 0;
+    if (pool.node_pool && *pool.node_pool >= node_pools)
+      wrong(fmt::format("pool '{}' is of a NodePool that does not exist", pool.name));
     if (pool.nodes_initial < 0 || pool.nodes_min < 0 || pool.nodes_max < 0 ||
         pool.accelerators_per_node < 0)
       wrong(fmt::format("pool '{}' has fewer than no nodes", pool.name));
@@ -56,6 +62,13 @@ class Checker {
     if (rates.threads < 1 || rates.streams.passes.empty() || !is_grid(rates.products) ||
         !is_grid(rates.each))
       wrong(fmt::format("the measured rates of pool '{}' are no tables", pool.name));
+  }
+
+  void check_node_pool(const NodePoolSpec& node_pool) {
+    for (const DisruptionBudget& budget : node_pool.budgets)
+      if (!budget.schedule.empty() && (!plan_.begins || !CronSchedule::parse(budget.schedule)))
+        wrong(fmt::format("NodePool '{}' has a budget with a schedule that cannot be followed",
+                          node_pool.name));
   }
 
   static bool is_grid(const ProductTimes& table) {

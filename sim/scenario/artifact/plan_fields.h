@@ -56,10 +56,20 @@ RECKON_FIELDS(PriceSpread, market, low, high, source)
 RECKON_FIELDS(NodePrice, known, machine, accelerators, as_of, source, spread)
 RECKON_FIELDS(PlannedReservation, nodes, price, until, from, whole)
 RECKON_FIELDS(PlannedPool, id, name, role, machine, accelerator, accelerators_per_node, slice,
-              nodes_initial, nodes_min, nodes_max, autoscaling, pricing, stands_in_for, patience,
-              price, reservation, provisioning, efficiency, host_step, peer_link, network_link,
-              cpu_flops_per_vcpu, cpu_memory_bandwidth_per_vcpu, measured_rates)
+              nodes_initial, nodes_min, nodes_max, autoscaling, pricing, stands_in_for, node_pool,
+              patience, price, reservation, provisioning, efficiency, host_step, peer_link,
+              network_link, cpu_flops_per_vcpu, cpu_memory_bandwidth_per_vcpu, measured_rates)
 
+RECKON_WORDS(RequirementOperator, In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte)
+RECKON_WORDS(ConsolidationPolicy, WhenEmpty, WhenEmptyOrUnderutilized)
+RECKON_WORDS(DisruptionReason, Empty, Underutilized, Drifted)
+RECKON_FIELDS(NodeRequirement, key, op, values)
+RECKON_FIELDS(DisruptionBudget, share, nodes, schedule, duration, reasons)
+RECKON_FIELDS(NodePoolLimits, cpu, nodes, gpus, memory)
+RECKON_FIELDS(NodePoolSpec, name, weight, requirements, limits, consolidation_policy,
+              consolidate_after, budgets, expire_after, termination_grace_period)
+RECKON_FIELDS(KarpenterSpec, batch_idle, batch_max, spot_to_spot_consolidation, interruption_queue,
+              do_not_disrupt, node_pools)
 RECKON_FIELDS(AutoscalerRules, scan_interval, scale_down_unneeded_time, scale_down_delay_after_add,
               max_node_provision_time, node_group_backoff_initial, node_group_backoff_max,
               node_group_backoff_reset, scale_down_utilization_threshold, max_nodes_per_scale_up)
@@ -92,9 +102,9 @@ RECKON_FIELDS(StepEvidence, median, low, high, half_width, runs, of_this_job, tr
 RECKON_FIELDS(Currency, code, usd_rate)
 RECKON_FIELDS(PlanOrigin, name, start, seed, catalog_digest, calibrations, prices_as_of, currency,
               warnings, sources)
-RECKON_FIELDS(PlannedCluster, provider, service, region, zone, pools, autoscaler, retry, billing,
-              job_start, framework, fabric, reclaim, shortage, maintenance, failures, power,
-              storage_per_gb)
+RECKON_FIELDS(PlannedCluster, provider, service, region, zone, pools, autoscaler, karpenter, begins,
+              retry, billing, job_start, framework, fabric, reclaim, shortage, maintenance,
+              failures, power, storage_per_gb)
 RECKON_FIELDS(PlannedTraining, jobs, replications, expect, evidence)
 RECKON_FIELDS_OF_BASES(Plan, PlanOrigin, PlannedCluster, PlannedTraining)
 

@@ -7,7 +7,9 @@
 namespace reckon::planning {
 
 std::string Draft::path(const PlannedPool& pool, std::string_view below) const {
-  std::string text = fmt::format("cluster.pools.{}", pool.name);
+  const bool karpenters = pool.node_pool && pool.stands_in_for;
+  const PlannedPool& written = karpenters ? plan.pools[*pool.stands_in_for] : pool;
+  std::string text = fmt::format("cluster.pools.{}", written.name);
   if (!below.empty()) text += fmt::format(".{}", below);
   return text;
 }

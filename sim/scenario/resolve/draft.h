@@ -83,14 +83,16 @@ void resolve_nodes(Draft& draft, PlannedPool& pool, const PoolSpec& spec);  // o
 void check_where_accelerators_are(Draft& draft);                            // plan_place.cpp
 void assign_roles(Draft& draft);                                            // plan_roles.cpp
 void resolve_stand_ins(Draft& draft);                                       // plan_stand_ins.cpp
-void resolve_workload(Draft& draft);                                        // plan_workload.cpp
-void resolve_strategy(Draft& draft, PlannedWorkload& job);                  // plan_strategy.cpp
-bool resolve_batch(Draft& draft, PlannedWorkload& job);    // plan_batch.cpp; false: not known
-void resolve_length(Draft& draft, PlannedWorkload& job);   // plan_workload.cpp
-void resolve_restart(Draft& draft, PlannedWorkload& job);  // restart.cpp
-void resolve_speeds(Draft& draft);                         // plan_speeds.cpp
-void resolve_rules(Draft& draft);                          // plan_rules.cpp
-void resolve_disruptions(Draft& draft);                    // plan_disruptions.cpp
+/// karpenter.cpp: the machines among which Karpenter chooses, as its fallback pools.
+void resolve_karpenter(Draft& draft);
+void resolve_workload(Draft& draft);                        // plan_workload.cpp
+void resolve_strategy(Draft& draft, PlannedWorkload& job);  // plan_strategy.cpp
+bool resolve_batch(Draft& draft, PlannedWorkload& job);     // plan_batch.cpp; false: not known
+void resolve_length(Draft& draft, PlannedWorkload& job);    // plan_workload.cpp
+void resolve_restart(Draft& draft, PlannedWorkload& job);   // restart.cpp
+void resolve_speeds(Draft& draft);                          // plan_speeds.cpp
+void resolve_rules(Draft& draft);                           // plan_rules.cpp
+void resolve_disruptions(Draft& draft);                     // plan_disruptions.cpp
 /// plan_workload.cpp: steps of so many samples; a length that is given in steps keeps those.
 void take_batch(PlannedWorkload& job, const TrainLength& train, std::int64_t global_batch);
 /// Of a job whose batch and steps are known.

@@ -30,6 +30,7 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
   planning::check_where_accelerators_are(draft);
   planning::assign_roles(draft);
   planning::resolve_stand_ins(draft);
+  planning::resolve_karpenter(draft);
   planning::resolve_fabric(draft);
   if (scenario.workload) planning::resolve_workload(draft);
   if (!plan.jobs.empty()) {

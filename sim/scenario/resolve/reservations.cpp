@@ -67,6 +67,8 @@ void reserve(Book& book, const ReservationSpec& spec, const std::string& path) {
   bool used = false;
   for (PlannedPool& pool : draft.plan.pools) {
     if (!draft.resolved[index(pool.id)] || pool.pricing == CapacityType::spot) continue;
+    // Karpenter launches into a reservation where a NodePool asks for that capacity type.
+    if (pool.node_pool && pool.pricing != CapacityType::reserved) continue;
     const std::string& name = pool.slice ? pool.slice->name : pool.machine.name;
     if (name != (item.empty() ? spec.machine : item)) continue;
     used = true;

@@ -186,6 +186,9 @@ void refuse_what_is_not_simulated(const ScenarioFile& file, const PoolSpec& pool
   if (pool.tpu)
     add(problems, file, path + ".tpu", "serving on TPU slices is not simulated yet",
         "a machine with GPUs, or without");
+  if (file.scenario.cluster.autoscaler == AutoscalerKind::karpenter)
+    add(problems, file, "cluster.autoscaler", "serving under Karpenter is not simulated yet",
+        "autoscaler: cluster_autoscaler");
   if (pool.pricing == CapacityType::reserved)
     add(problems, file, path + ".pricing", "serving on reserved nodes is not simulated yet",
         "pricing: on_demand");

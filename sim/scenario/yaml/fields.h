@@ -195,6 +195,7 @@ inline Form choice(std::string_view note) {
 // -----------------------------------------------------------------------------------------------
 const Fields<Scenario>& scenario_fields();
 const Fields<WorkloadSpec>& workload_fields();
+const Fields<KarpenterSpec>& karpenter_fields();
 Field<WorkloadSpec> optimizer_field();
 Field<WorkloadSpec> data_field();
 const Fields<StrategySpec>& strategy_fields();

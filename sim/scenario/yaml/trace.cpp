@@ -124,6 +124,10 @@ void check_queue(Reader& reader, const YamlNode& root, const Scenario& scenario)
     if (const auto* beside = root.find(key))
       reader.error(beside->key_at, fmt::format("'{}' cannot stand beside '{}'", key, block),
                    "the jobs run on nodes that stay, and nothing is bought for them");
+  if (scenario.cluster.autoscaler == AutoscalerKind::karpenter)
+    reader.error(below(root, "cluster", "autoscaler")->key_at,
+                 fmt::format("the nodes of '{}' stay, and Karpenter makes and deletes them", block),
+                 "leave autoscaler out, or give the jobs under jobs: instead");
   if (!scenario.cluster.scheduler) return;
   const bool pools =
       below(root, "cluster", "pools") != nullptr || below(root, "cluster", "scale_tier") != nullptr;

@@ -257,3 +257,26 @@ TEST_CASE("taints are read and written in both forms") {
   CHECK(to_text(parse_taint("nvidia.com/gpu:NoExecute")) == "nvidia.com/gpu:NoExecute");
   CHECK(parse_taint("nvidia.com/gpu:NoExecute").effect == "NoExecute");
 }
+
+TEST_CASE("a scenario under Karpenter is exported as its own NodePools, and by no other tool") {
+  const std::string scenario = "karpenter-or-cluster-autoscaler";
+  const std::string pool = "cluster.karpenter.nodePools.training";
+  const Written made = written(Infrastructure::karpenter, scenario,
+                               {pool + ".weight=10", pool + ".terminationGracePeriod=90min",
+                                pool + ".expireAfter=720h", "start=2026-12-04T18:00:00Z",
+                                pool + ".disruption.budgets=[{nodes: 20%, reasons: [Empty]}, "
+                                       "{nodes: 0, schedule: \"0 9 * * mon-fri\", duration: 8h}]"});
+  CHECK(made.errors == "");
+  for (const char* line :
+       {"name: training", "weight: 10", "terminationGracePeriod: \"90m\"", "expireAfter: \"720h\"",
+        "consolidationPolicy: WhenEmptyOrUnderutilized", "consolidateAfter: \"1m\"",
+        "nvidia.com/gpu: 32", "operator: Gt", "schedule: \"0 9 * * mon-fri\"", "duration: \"8h\""})
+    CHECK_THAT(made.text, Contains(line));
+  // One NodePool, whatever the number of machines and capacity types that it may make.
+  const std::string kind = "kind: NodePool";
+  const auto first = made.text.find(kind);
+  CHECK(first != std::string::npos);
+  CHECK(made.text.find(kind, first + 1) == std::string::npos);
+  CHECK_THAT(written(Infrastructure::eksctl, scenario).errors,
+             Contains("nodes that Karpenter makes") && Contains("reckon export karpenter"));
+}

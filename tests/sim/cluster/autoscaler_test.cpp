@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "lives.h"
-#include "sim/cluster/autoscaler.h"
+#include "sim/cluster/autoscaler_times.h"
 #include "sim/cluster/job.h"
 
 using namespace reckon;

@@ -97,6 +97,17 @@ RunArtifact full_artifact() {
   pool.slice.emplace().torus = {2, 2};
   pool.stands_in_for.emplace(0);
   pool.patience.emplace(60);
+  pool.node_pool.emplace(0);
+  plan.begins.emplace();
+  plan.karpenter.emplace().node_pools.push_back(
+      {.name = "default",
+       .requirements = {{"karpenter.sh/capacity-type", RequirementOperator::In, {"spot"}}},
+       .limits = {.cpu = 64, .nodes = 4, .gpus = 8, .memory = Bytes{1e12}},
+       .budgets = {{.share = 0.2,
+                    .schedule = "@daily",
+                    .duration = Seconds{600},
+                    .reasons = {DisruptionReason::Empty}}},
+       .termination_grace_period = Seconds{60}});
   pool.reservation.emplace().until.emplace(60);
   pool.machine.services = {Service{"gke"}};
   const ProductTimes products{.extents = {8}, .times = {Seconds{1e-6}}};
@@ -332,12 +343,13 @@ TEST_CASE("a plan of version 2 becomes one of this version") {
   for (const Shipped& one : shipped()) {
     artifact::Json old = artifact::json_of(one.artifact);
     artifact::Json& plan = old["plan"];
-    plan.erase("currency");
-    plan.erase("power");
+    for (const char* key : {"currency", "power", "karpenter", "begins"}) plan.erase(key);
+    plan["service"].erase("karpenter_labels");
     for (artifact::Json& pool : plan["pools"]) {
       for (const char* link : {"peer_link", "network_link"})
         for (const char* key : {"call", "pieces", "reduction"}) pool[link].erase(key);
       pool["price"].erase("spread");
+      pool.erase("node_pool");
       if (pool["reservation"].is_object())
         for (const char* key : {"from", "whole"}) pool["reservation"].erase(key);
     }
