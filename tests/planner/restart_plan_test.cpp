@@ -51,9 +51,14 @@ planner::Answer answer_to(const std::string& text) {
   if (!answer) throw std::runtime_error(format(answer.error()));
   return std::move(*answer);
 }
+/// Of plans that are equal within a per cent too, which share a row.
 std::set<std::string> ways_of(const planner::Answer& answer) {
   std::set<std::string> ways;
-  for (const planner::RankedPlan& p : answer.plans) ways.insert(planner::restart_words(p.offer));
+  for (const planner::RankedPlan& p : answer.plans) {
+    ways.insert(planner::restart_words(p.offer));
+    for (const planner::RankedPlan& equal : p.equals)
+      ways.insert(planner::restart_words(equal.offer));
+  }
   return ways;
 }
 
