@@ -21,7 +21,7 @@ enum class Kept {
 
 /// `keeps_state`: the processes that are left hold all of it (RestartRules::copies_hold_all, and a
 /// copy is on other nodes). Several nodes at once may be the two that hold the same part: that is
-/// taken to be so, which makes rack and zone losses certain and two by chance too dear.
+/// taken to be so, which makes rack and zone losses certain and overstates what two by chance lose.
 Kept kept_after(RestartKind kind, bool keeps_state, const LocalTierPace& local, Loss loss);
 
 /// Do the processes that are left hold all of the job's state when a node of it goes?
