@@ -29,8 +29,7 @@ struct RestartForecast {
   int min_workers = 0;       // elastic
   bool keeps_state = false;  // processes that are left when a node goes hold all of the work
   std::optional<PlannedLocalCheckpoint> local;
-  double smaller =
-      0;  // elastic: share of the accelerator time in which it trains with fewer workers
+  double smaller = 0;  // elastic: share of the accelerator time with fewer workers
   double growths = 0;  // of a mean run
 };
 

@@ -105,3 +105,26 @@ TEST_CASE("an explanation's JSON has the fields that programs rely on") {
   CHECK(nlohmann::json::parse(explain_json(tpu))["crossover"].is_null());
   CHECK(explain_table(tpu).find("parameter servers") == std::string::npos);
 }
+
+TEST_CASE("other ways to go on after a loss are rows beside the plan's own, with what sets them") {
+  CHECK(restarts_table({}).empty());
+  CHECK_FALSE(nlohmann::json::parse(explain_json(example())).contains("restarts"));
+  const std::vector<RestartChange> changes{
+      {"full restart", "", "", 100 * 3600.0, 1000.0, 0.80, 42.25},
+      {"in_place restart", "workload.restart={kind: in_place}", "--restart in_place", 90 * 3600.0,
+       900.0, 0.89, 42.25},
+      {"saves to peers", "workload.checkpoint.local={to: peer_memory}", "", 95 * 3600.0,
+       std::nullopt, 0.84, 42.25}};
+  const std::string table = std::regex_replace(restarts_table(changes), std::regex(" +"), " ");
+  using Catch::Matchers::Contains;
+  CHECK_THAT(table, Contains("After a loss (42.2 interruptions"));
+  CHECK_THAT(table, Contains("full restart 4 d 4 h 1,000.00 USD 80.0 %"));
+  CHECK_THAT(table, Contains("in_place restart 3 d 18 h -10.0 % 900.00 USD -10.0 % 89.0 %"));
+  CHECK_THAT(table, Contains("saves to peers") && Contains("unknown") && Contains("outside"));
+  CHECK_THAT(table, Contains("--set 'workload.restart={kind: in_place}'"));
+  const auto j = nlohmann::json::parse(explain_json(example(), changes));
+  REQUIRE(j["restarts"].size() == 3);
+  CHECK(j["restarts"][0]["set"].is_null());
+  CHECK(j["restarts"][2]["cost_usd"].is_null());
+  CHECK(j["restarts"][1]["goodput"] == 0.89);
+}

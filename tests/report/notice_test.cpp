@@ -35,3 +35,44 @@ TEST_CASE("what a program does on a notice is said with whose word it is") {
   n.notice = Seconds{0};
   CHECK_THAT(notice_sentences(with(n)), Contains("without notice"));
 }
+
+namespace {
+
+std::string sentences_of(const RestartForecast& restart) {
+  Forecast f;
+  f.restart = restart;
+  return restart_sentences(f);
+}
+
+}  // namespace
+
+TEST_CASE("how a job goes on after a loss is said, each way in its own words") {
+  CHECK(restart_sentences(Forecast{}).empty());
+  CHECK(sentences_of({}) == "After a loss all processes start again.");
+  CHECK(sentences_of({.kind = RestartKind::in_place}) ==
+        "After a loss healthy processes stay, and a new node takes the place.");
+  CHECK_THAT(sentences_of({.kind = RestartKind::warm_spare, .spares = 1}),
+             Contains("1 spare node stands by, billed, and takes the place"));
+  CHECK_THAT(sentences_of({.kind = RestartKind::warm_spare, .spares = 2}),
+             Contains("2 spare nodes stand by, billed, and take the place"));
+  RestartForecast elastic{.kind = RestartKind::elastic, .min_workers = 12, .keeps_state = true};
+  elastic.smaller = 0.25;
+  elastic.growths = 3;
+  CHECK_THAT(sentences_of(elastic), Contains("at least 12") && Contains("for 25.0 %") &&
+                                        Contains("3.0 times it grows back") &&
+                                        Contains("of one lost node the step under way is lost"));
+}
+
+TEST_CASE("where checkpoints on the nodes lie, and of what loss they help, is said") {
+  RestartForecast r;
+  r.local = PlannedLocalCheckpoint{};
+  r.local->to = LocalTier::peer_memory;
+  r.local->every = Seconds{120};
+  r.local->replicas = 2;
+  CHECK_THAT(sentences_of(r), Contains("the nodes' memory every 2 min (2 copies)") &&
+                                  Contains("one lost node goes back to it"));
+  r.local->to = LocalTier::local_disk;
+  r.local->replicas = 1;
+  CHECK_THAT(sentences_of(r), Contains("the nodes' disks") && Contains("(1 copy)") &&
+                                  Contains("a lost node to the storage"));
+}

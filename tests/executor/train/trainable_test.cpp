@@ -57,3 +57,13 @@ TEST_CASE("a layout that is simulated only is not trained, and all that it lacks
        {"small-mlp-cpu", "small-gpt-zero3-cpu", "small-gpt-pipeline-cpu", "small-gpt-tensor-cpu"})
     CHECK(cannot_train(planned(scenario)).empty());
 }
+
+TEST_CASE("a way to go on after a loss that the worker has not is refused with what it does") {
+  for (const char* kind : {"in_place", "elastic"}) {
+    const std::string refused = format(cannot_train(
+        planned("small-mlp-cpu", {"workload.restart={kind: " + std::string(kind) + "}"})));
+    CHECK_THAT(refused, Contains(kind) && Contains("start again from the last checkpoint") &&
+                            Contains("workload.restart={kind: full}"));
+  }
+  CHECK(cannot_train(planned("small-mlp-cpu", {"workload.restart={kind: full}"})).empty());
+}
