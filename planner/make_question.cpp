@@ -41,11 +41,32 @@ class Maker {
     if (s.cluster.pools.empty())
       return error("cluster", "the cluster has no pools of its own",
                    "`reckon plan` varies a pool: write one instead of a scale tier");
-    if (s.cluster.autoscaler == AutoscalerKind::karpenter)
-      return error("cluster.autoscaler",
-                   "`reckon plan` varies pools of one machine, and Karpenter chooses the machines",
-                   "autoscaler: cluster_autoscaler, and compare its best plan with Karpenter by "
-                   "`reckon compare FILE --sweep cluster.autoscaler=cluster_autoscaler,karpenter`");
+    const AutoscalerKind autoscaler = s.cluster.autoscaler;
+    if (autoscaler == AutoscalerKind::slurm)
+      return error("cluster.autoscaler", "`reckon plan` does not plan clusters of Slurm yet",
+                   "compare plans by `reckon compare FILE --sweep ...`");
+    if (autoscaler != AutoscalerKind::cluster_autoscaler)
+      return error(
+          "cluster.autoscaler",
+          fmt::format("`reckon plan` varies pools of one machine, and {} chooses the machines",
+                      called(autoscaler)),
+          fmt::format("autoscaler: cluster_autoscaler, and compare its best plan with {} by "
+                      "`reckon compare FILE --sweep cluster.autoscaler=cluster_autoscaler,{}`",
+                      called(autoscaler), to_text(autoscaler)));
+    if (s.cluster.cluster_autoscaler)
+      return error(
+          "cluster.cluster_autoscaler",
+          "`reckon plan` varies pools of one machine, and an expander chooses among several",
+          "leave cluster_autoscaler out");
+    for (const PoolSpec& pool : s.cluster.pools)
+      if (pool.provisioning != ProvisioningModel::standard)
+        return error(
+            "cluster.pools." + pool.name + ".provisioning",
+            fmt::format("`reckon plan` does not buy nodes by {} yet", to_text(pool.provisioning)),
+            "provisioning: standard, and compare by `reckon compare FILE --sweep "
+            "cluster.pools." +
+                pool.name + ".provisioning=standard," + std::string(to_text(pool.provisioning)) +
+                "`");
     for (const PoolSpec& pool : s.cluster.pools)
       if (pool.role == Role::chief)
         return error("cluster.pools." + pool.name, "clusters with a chief are not planned yet",

@@ -65,13 +65,15 @@ struct Node {
   std::uint32_t replaces_use = 0;
   int workers = 0;  // of the job
   // An event counts while it carries the stamp of what it is about.
-  std::uint32_t lease = 0;  // from request to deletion
-  std::uint32_t up = 0;     // from ready to the next maintenance or failure
-  std::uint32_t use = 0;    // from one holder to the next
-  bool was_ready = false;   // in this lease
-  SimTime requested{};      // and there: behind the shortage in which it was asked for
+  std::uint32_t lease = 0;    // from request to deletion
+  std::uint32_t up = 0;       // from ready to the next maintenance or failure
+  std::uint32_t use = 0;      // from one holder to the next
+  std::uint32_t request = 0;  // of the pool, by which it was asked for
+  bool was_ready = false;     // in this lease
+  SimTime requested{};        // and there: behind the shortage in which it was asked for
   SimTime state_since{}, free_since{};
-  SimTime goes_at = SimTime::max();     // the planned reclaim or maintenance
+  SimTime goes_at = SimTime::max();     // the planned reclaim or the end of its run
+  SimTime run_ends = SimTime::max();    // its longest run is over
   SimTime lease_ends = SimTime::max();  // at the latest: its reclaim is drawn when it comes
   SimDuration away{}, busy{};           // of this lease
   SimDuration job_active_at_hold{};
@@ -85,7 +87,7 @@ struct Pool {
   std::size_t trace_offset = 0;  // of slot 0 in the plan's reclaim trace
   std::uint32_t first_node = 0;  // index of slot 0
   // A fallback pool takes pods from when the nodes of its preferred pool did not come until the job
-  // stops and tries that pool again. Under Karpenter, which chooses, it always does.
+  // stops and tries that pool again. Under an autoscaler that chooses, it always does.
   std::optional<std::uint32_t> preferred;  // indices of pools
   std::vector<std::uint32_t> stand_ins;
   bool stands_in = false;  // now
@@ -97,6 +99,10 @@ struct Pool {
   int provisioning = 0;
   int returning = 0;  // drained, away or repairing
   NodeGroupBackoff backoff;
+  // Nodes that are asked for at one time are one request; of flex-start it waits for capacity.
+  std::uint32_t requests = 0;
+  SimTime request_at = SimTime::min(), request_given{};
+  SimTime created_at{};      // of a pool that is made for its first node
   NodeTime node_time;        // billed
   NodeTime reserved_time;    // of it, at the reservation's price
   RandomStream maintenance;  // where all nodes have it together
