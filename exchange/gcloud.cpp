@@ -44,6 +44,14 @@ std::string pool_command(const Plan& plan, const PlannedPool& pool, const std::s
     flags.push_back(fmt::format("--max-nodes={}", pool.nodes_max * hosts));
   }
   if (pool.pricing == CapacityType::spot) flags.emplace_back("--spot");
+  // "Run a large-scale workload with flex-start with queued provisioning" has all of these.
+  if (is_flex_start(pool.provisioning_model))
+    flags.insert(flags.end(), {"--flex-start", "--location-policy=ANY",
+                               "--reservation-affinity=none", "--no-enable-autorepair"});
+  if (pool.provisioning_model == ProvisioningModel::flex_start_queued)
+    flags.emplace_back("--enable-queued-provisioning");
+  if (pool.max_run_duration)
+    flags.push_back(fmt::format("--max-run-duration={:.0f}s", pool.max_run_duration->count()));
   return command("gcloud container node-pools create", pool.name, flags);
 }
 
@@ -61,6 +69,11 @@ Expected<std::string> gcloud_commands(const ScenarioFile& file, const Plan& plan
         {.at = file.places.find("cluster.service"),
          .what = fmt::format("gcloud makes node pools of GKE, not of {}", to_text(plan.service.id)),
          .hint = "cluster: {provider: gcp, service: gke, ...}"}});
+  if (plan.node_auto_provisioning)
+    return tl::unexpected(Diagnostics{
+        {.at = file.places.find("cluster.autoscaler"),
+         .what = "`export gcloud` writes node pools, and node auto-provisioning makes its own",
+         .hint = "autoscaler: cluster_autoscaler"}});
   const std::string where = plan.zone.empty() ? "--region=" + plan.region : "--zone=" + plan.zone;
   // A small pool for the cluster's own pods; and what Cloud TPUs needed before they were nodes.
   std::vector<std::string> flags{where, "--num-nodes=1", "--machine-type=e2-standard-2"};

@@ -37,6 +37,11 @@ Diagnostics what_cannot_be(const Job& job, const Places& places) {
   const auto problem = [&](const char* path, std::string what, std::string hint) {
     problems.push_back({.at = places.find(path), .what = std::move(what), .hint = std::move(hint)});
   };
+  const auto& made = job.cluster->node_auto_provisioning;
+  if (made && made->compute_class)
+    problem("cluster.node_auto_provisioning.computeClass",
+            "manifests with a selector of a ComputeClass are not written yet",
+            "autoscaler: cluster_autoscaler");
   const JobShape as = job.options->as;
   if (as == JobShape::pytorchjob && job.servers > 0)
     problem("workload.strategy", "a PyTorchJob has no parameter servers",

@@ -75,8 +75,9 @@ Json selector_of(const Job& job, const PodGroup& group) {
     if (!key.empty() && !value.empty()) selector[key] = value;
   };
   if (job.owned || group.tpu_by_cores) return selector;
-  // Karpenter chooses machine and capacity type: the pod asks for its accelerator only.
-  const bool chosen = pool.node_pool.has_value();
+  // Who chooses machine and capacity type: the pod asks for its accelerator only.
+  const bool chosen =
+      pool.node_pool.has_value() || (job.cluster->chooses_pools() && pool.autoscaling);
   const bool alone = stand_in_of(job, group) == nullptr && !chosen;
   if (alone) add("pool", pool.name);
   if (!pool.slice && !chosen) add("machine", pool.machine.name);

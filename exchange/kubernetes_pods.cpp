@@ -271,7 +271,9 @@ Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank
       group.role == Role::parameter_server ? "parameter-server" : "worker";
   Json annotations = Json::object();
   // The autoscaler must not move a training job to empty a node.
-  annotations[job.term("annotations.safe_to_evict")] = "false";
+  const auto& made = job.cluster->node_auto_provisioning;
+  annotations[job.term("annotations.safe_to_evict")] =
+      made && made->safe_to_evict ? "true" : "false";
   if (job.cluster->karpenter && job.cluster->karpenter->do_not_disrupt)
     annotations[job.term("annotations.do_not_disrupt")] = "true";
   if (!job.options->bucket.empty()) annotations[job.cluster->service.bucket_annotation] = "true";

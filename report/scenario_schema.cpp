@@ -131,7 +131,12 @@ Json schema_of(const Form& form, bool complete) {
     }
     case FormKind::map: {
       Json map{{"type", "object"}};
-      if (form.item) map["additionalProperties"] = scalar(*form.item, form);
+      if (!form.item) return map;
+      const Json value = scalar(*form.item, form);
+      map["additionalProperties"] = value;
+      if (form.or_list)
+        map["additionalProperties"] = {
+            {"anyOf", {value, {{"type", "array"}, {"minItems", 1}, {"items", value}}}}};
       return map;
     }
     default:

@@ -46,6 +46,16 @@ Expected<InfrastructureText> infrastructure_text(Infrastructure tool, const Clou
   if (cluster.plan->karpenter && tool != Infrastructure::karpenter)
     refused.add("cluster.autoscaler", "nodes that Karpenter makes",
                 "reckon export karpenter, or autoscaler: cluster_autoscaler");
+  if (cluster.plan->node_auto_provisioning)
+    refused.add("cluster.autoscaler", "node pools that node auto-provisioning makes",
+                "autoscaler: cluster_autoscaler");
+  if (cluster.plan->slurm)
+    refused.add("cluster.autoscaler", "machines that Slurm powers on and off",
+                "autoscaler: cluster_autoscaler, or leave it out");
+  for (const CloudPool& p : cluster.pools)
+    if (is_flex_start(p.pool->provisioning_model))
+      refused.add("cluster.pools." + p.pool->name + ".provisioning", "flex-start",
+                  "reckon export gcloud");
   for (const CloudPool& p : cluster.pools)
     if (!p.sold)
       refused.add("cluster.pools." + p.pool->name + ".machine",

@@ -19,15 +19,7 @@ void QuestionReader::read_all() {
   if (s.cluster.pools.empty())
     return error("cluster", "the cluster has no pools of its own",
                  "`reckon plan` varies a pool: write one instead of a scale tier");
-  if (s.cluster.autoscaler == AutoscalerKind::karpenter)
-    return error("cluster.autoscaler",
-                 "`reckon plan` varies pools of one machine, and Karpenter chooses the machines",
-                 "autoscaler: cluster_autoscaler, and compare its best plan with Karpenter by "
-                 "`reckon compare FILE --sweep cluster.autoscaler=cluster_autoscaler,karpenter`");
-  for (const PoolSpec& pool : s.cluster.pools)
-    if (pool.role == Role::chief)
-      return error("cluster.pools." + pool.name, "clusters with a chief are not planned yet",
-                   "let the workers' pool hold it: leave the chief's pool out");
+  if (!can_vary_pools(s)) return;
   static const PlanSpec kNone;
   const PlanSpec& spec = s.plan ? *s.plan : kNone;
   vary_ = &spec.vary;

@@ -9,6 +9,38 @@
 // Pools: their sizes, parameter servers, and mixes of spot nodes with others.
 namespace reckon::planner {
 
+bool QuestionReader::can_vary_pools(const Scenario& s) {
+  const std::size_t before = problems.size();
+  const AutoscalerKind autoscaler = s.cluster.autoscaler;
+  if (autoscaler == AutoscalerKind::slurm)
+    error("cluster.autoscaler", "`reckon plan` does not plan clusters of Slurm yet",
+          "compare plans by `reckon compare FILE --sweep ...`");
+  else if (autoscaler != AutoscalerKind::cluster_autoscaler)
+    error("cluster.autoscaler",
+          fmt::format("`reckon plan` varies pools of one machine, and {} chooses the machines",
+                      called(autoscaler)),
+          fmt::format("autoscaler: cluster_autoscaler, and compare its best plan with {} by "
+                      "`reckon compare FILE --sweep cluster.autoscaler=cluster_autoscaler,{}`",
+                      called(autoscaler), to_text(autoscaler)));
+  else if (s.cluster.cluster_autoscaler)
+    error("cluster.cluster_autoscaler",
+          "`reckon plan` varies pools of one machine, and an expander chooses among several",
+          "leave cluster_autoscaler out");
+  for (const PoolSpec& pool : s.cluster.pools) {
+    const std::string at = "cluster.pools." + pool.name;
+    if (pool.provisioning != ProvisioningModel::standard)
+      error(at + ".provisioning",
+            fmt::format("`reckon plan` does not buy nodes by {} yet", to_text(pool.provisioning)),
+            fmt::format("provisioning: standard, and compare by `reckon compare FILE --sweep "
+                        "{}.provisioning=standard,{}`",
+                        at, to_text(pool.provisioning)));
+    if (pool.role == Role::chief)
+      error(at, "clusters with a chief are not planned yet",
+            "let the workers' pool hold it: leave the chief's pool out");
+  }
+  return problems.size() == before;
+}
+
 bool QuestionReader::autoscales(const ClusterSpec& cluster) const {
   const ServiceRules* service = planning::service_of(cluster, catalog_);
   return service != nullptr && service->scales != Scales::nothing;

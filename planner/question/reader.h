@@ -40,6 +40,8 @@ class QuestionReader {
   void check_residency();
 
   // read_pools.cpp
+  /// Is each pool of one machine, and bought in a way that a plan buys? Says what is not.
+  bool can_vary_pools(const Scenario& s);
   bool autoscales(const ClusterSpec& cluster) const;
   std::string service_name(const ClusterSpec& cluster) const;
   void read_bounds(const Scenario& s);

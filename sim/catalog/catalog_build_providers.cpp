@@ -97,6 +97,10 @@ void Builder::services(std::span<const Entry> entries) {
     made.prices_of = reader.text("prices_of");
     made.cluster_tool = reader.text("cluster_tool");
     made.karpenter_labels = reader.text("karpenter_labels");
+    made.flex_start = truth(reader, entry, "flex_start", false);
+    made.compute_classes = truth(reader, entry, "compute_classes", false);
+    made.price_expander = truth(reader, entry, "price_expander", false);
+    made.slurm = truth(reader, entry, "slurm", false);
     made.name_server = reader.text("name_server");
     made.bucket_driver = reader.text("bucket_driver");
     made.bucket_annotation = reader.text("bucket_annotation");

@@ -26,6 +26,11 @@ inline constexpr std::string_view kUtilizationThreshold =
 inline constexpr std::string_view kNodesPerScaleUpMax =
     "cluster_autoscaler.max_nodes_per_scaleup_count";
 
+inline constexpr std::string_view kCapacityWait = "flex_start.capacity_wait_s";
+inline constexpr std::string_view kFlexStartPrice = "flex_start.price_fraction";
+inline constexpr std::string_view kFlexStartRun = "flex_start.max_run_duration_s";
+inline constexpr std::string_view kPoolCreation = "node_auto_provisioning.pool_creation_s";
+
 inline constexpr std::string_view kJobBackoffLimit = "kubernetes.job_backoff_limit_count";
 inline constexpr std::string_view kJobRetryBase = "kubernetes.job_retry_base_s";
 inline constexpr std::string_view kJobRetryCap = "kubernetes.job_retry_cap_s";
@@ -91,6 +96,10 @@ inline constexpr std::array kAll{kScanInterval,
                                  kNodeProvisionTimeMax,
                                  kBackoffInitial,
                                  kBackoffMax,
+                                 kCapacityWait,
+                                 kFlexStartPrice,
+                                 kFlexStartRun,
+                                 kPoolCreation,
                                  kBackoffReset,
                                  kUtilizationThreshold,
                                  kNodesPerScaleUpMax,

@@ -65,6 +65,10 @@ struct ServiceRules {
   /// Karpenter scales its nodes: how the labels of its machines begin ("karpenter.k8s.aws"); "": it
   /// does not.
   std::string karpenter_labels;
+  /// Its pools may be of flex-start nodes; it makes node pools by ComputeClasses, and knows prices
+  /// of nodes when it scales.
+  bool flex_start = false, compute_classes = false, price_expander = false;
+  bool slurm = false;       // Slurm may power its machines on and off
   std::string name_server;  // address of a name server outside of the cluster, as CIDR; "": none
   std::string bucket_driver, bucket_annotation;  // CSI driver of buckets; "": cannot be mounted
 };

@@ -16,6 +16,8 @@ class ScaledCluster {
   /// Pods for the pool, or for the one whose fallback it is, that no node, present or coming, can
   /// take. Negative: nodes that have no pod.
   virtual int missing(const Pool& pool) const = 0;
+  /// Of them, those of whole jobs, first submitted first, for which `room` nodes are enough.
+  virtual int missing_of_whole_jobs(const Pool& pool, int room) const = 0;
   /// Do the pool's nodes take pods now? A fallback pool's do while it stands in.
   virtual bool takes_pods(const Pool& pool) const = 0;
   /// Into the lowest empty slot; the node comes after the pool's provisioning delay.
@@ -64,11 +66,18 @@ class Autoscaler {
   virtual bool evicts() const { return false; }
 };
 
-/// `cluster` outlives it.
-std::unique_ptr<Autoscaler> make_autoscaler(const PlannedCluster& cluster);
+/// `cluster` outlives it. `options` have the seed of what it draws.
+std::unique_ptr<Autoscaler> make_autoscaler(const PlannedCluster& cluster,
+                                            const LifeOptions& options);
 
 // ---- one function a kind, in a file of its name
-std::unique_ptr<Autoscaler> make_cluster_autoscaler(const PlannedCluster& cluster);
-std::unique_ptr<Autoscaler> make_karpenter(const PlannedCluster& cluster);
+std::unique_ptr<Autoscaler> make_cluster_autoscaler(const PlannedCluster& cluster,
+                                                    const LifeOptions& options);
+std::unique_ptr<Autoscaler> make_karpenter(const PlannedCluster& cluster,
+                                           const LifeOptions& options);
+std::unique_ptr<Autoscaler> make_node_auto_provisioning(const PlannedCluster& cluster,
+                                                        const LifeOptions& options);
+std::unique_ptr<Autoscaler> make_slurm_power_saving(const PlannedCluster& cluster,
+                                                    const LifeOptions& options);
 
 }  // namespace reckon

@@ -12,6 +12,9 @@
 namespace reckon {
 
 inline constexpr Purpose kProvisioning{"node_provisioning"};
+inline constexpr Purpose kCapacityWait{"flex_start_capacity"};
+inline constexpr Purpose kPoolCreation{"node_pool_creation"};
+inline constexpr Purpose kExpander{"expander_choice"};
 inline constexpr Purpose kReclaim{"spot_reclaim"};
 inline constexpr Purpose kNotice{"reclaim_notice"};
 inline constexpr Purpose kShortage{"spot_shortage"};

@@ -131,7 +131,7 @@ Life::Life(const PlannedCluster& rented, std::span<const JobRequest> requests,
       job_based_(rented.service.nodes_of_job),
       queue_(requests.size()),
       cluster_(rented, options),
-      autoscaler_(make_autoscaler(rented)),
+      autoscaler_(make_autoscaler(rented, options)),
       unfinished_(requests.size()),
       recorder_(options.record) {
   RECKON_CHECK(requests.size() == 1 || !job_based_);

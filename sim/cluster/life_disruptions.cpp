@@ -35,12 +35,12 @@ void Life::on_reclaim_notice(Node& node) {
   recorder_.mark("reclaim notice", int(node.pool), int(node.slot), now_);
   if (cluster_.pool_of(node).plan->node_pool && autoscaler_->drains_at_notice(node)) {
     if (autoscaler_->evicts())
-      evict(node, Interruption::preemption, node.goes_at);
+      evict(node, cause_of_end(node), node.goes_at);
     else
       drain(node);
   }
   if (node.held && !(node.draining && autoscaler_->evicts()))
-    evacuate(node, Interruption::preemption, node.goes_at);
+    evacuate(node, cause_of_end(node), node.goes_at);
   schedule(node.goes_at, EventKind::taken, cluster_.index_of(node), node.lease);
 }
 
@@ -48,9 +48,11 @@ void Life::on_reclaim_notice(Node& node) {
 // that does, the pods that wait make the autoscaler ask for one.
 void Life::on_taken(Node& node) {
   Pool& pool = cluster_.pool_of(node);
-  recorder_.mark("reclaimed", int(node.pool), int(node.slot), now_);
-  if (node.held) lose_node(node, Interruption::preemption, NodeState::leaving);
-  end_lease(node, true);
+  const Interruption cause = cause_of_end(node);
+  const bool reclaimed = cause == Interruption::preemption;
+  recorder_.mark(reclaimed ? "reclaimed" : "run over", int(node.pool), int(node.slot), now_);
+  if (node.held) lose_node(node, cause, NodeState::leaving);
+  end_lease(node, reclaimed);
   if (!pool.autoscaled && !all_done()) request_node(pool, node.slot, false);
 }
 

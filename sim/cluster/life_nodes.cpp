@@ -86,8 +86,10 @@ void Life::request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler) {
   const auto& reservation = pool.plan->reservation;
   const bool reserved = reservation && int(slot) < reservation->nodes;
   if (reserved) given = std::max(given, SimTime{} + to_clock(reservation->from));
+  given = std::max(given, capacity_at(node, pool));
+  node.request = pool.requests;
   node.requested = given;  // what is not there is not billed
-  const SimTime ready = given + pool.provisioning_delay.draw(node.provisioning);
+  const SimTime ready = given + delay_of(node, pool);
   // Nobody gives up on a machine that is promised for a day.
   const SimTime timeout = autoscaler_->gives_up_at(pool, reserved ? given : now_);
   const std::uint32_t index = cluster_.index_of(node);
@@ -102,7 +104,9 @@ void Life::request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler) {
 void Life::on_ready(Node& node) {
   Pool& pool = cluster_.pool_of(node);
   node.was_ready = true;
-  node.lease_ends = reclaim_time(node, pool);
+  const auto& run = pool.plan->max_run_duration;
+  node.run_ends = run ? now_ + clock_or_never(*run) : SimTime::max();
+  node.lease_ends = std::min(reclaim_time(node, pool), node.run_ends);
   come_up(node);
   autoscaler_->node_came(pool);
   if (pool.plan->node_pool) {
@@ -127,11 +131,15 @@ SimTime Life::reclaim_time(Node& node, const Pool& pool) {
                        rented_.reclaim.trace_length, now_);
 }
 
-// The autoscaler gives up on the node. One that never came costs nothing.
+// The autoscaler gives up on the node. One that never came costs nothing. Of a request for all or
+// none, those that came are given back.
 void Life::on_provision_timeout(Node& node) {
-  autoscaler_->gave_up(*this, cluster_.pool_of(node));
+  Pool& pool = cluster_.pool_of(node);
+  autoscaler_->gave_up(*this, pool);
   recorder_.mark("provision timeout", int(node.pool), int(node.slot), now_);
+  const std::uint32_t request = node.request;
   end_lease(node, false);
+  if (is_atomic(pool.plan->provisioning_model)) withdraw_request(pool, request);
 }
 
 /// Ready for pods, with its next maintenance and failure drawn anew. What would come after its

@@ -20,6 +20,21 @@ int Life::missing(const Pool& pool) const {
   return wanted;
 }
 
+int Life::missing_of_whole_jobs(const Pool& pool, int room) const {
+  const auto p = static_cast<std::uint32_t>(&pool - cluster_.pools.data());
+  const std::uint32_t home = pool.preferred.value_or(p);
+  int wanted = 0;
+  for (const std::uint32_t k : wanting_) wanted += jobs_[k].lacks(home);
+  int there = wanted - missing(pool), nodes = 0;  // nodes for pods
+  for (const std::uint32_t k : wanting_) {
+    const int lacks = jobs_[k].lacks(home), given = std::clamp(there, 0, lacks);
+    there -= given;
+    if (nodes + lacks - given > room) break;
+    nodes += lacks - given;
+  }
+  return nodes;
+}
+
 /// Pods of nodes that are being drained, which will want others: those that may be evicted
 /// [Karpenter: CurrentlyReschedulablePods in pkg/controllers/state/statenode.go].
 int Life::leaving_pods(std::size_t home) const {
@@ -54,6 +69,55 @@ void Life::on_scan() {
 void Life::on_disrupt() {
   disruption_planned_ = SimTime::max();
   autoscaler_->disrupt(*this);
+}
+
+/// When the provider has the machine for a node that is asked for now: at the end of flex-start's
+/// queue, and not before the pool of a first node is made.
+SimTime Life::capacity_at(const Node& node, Pool& pool) {
+  const PlannedPool& plan = *pool.plan;
+  const auto drawn = [&](const Fact<Seconds>& delay, RandomStream stream) {
+    return now_ + DelayLaw{delay}.draw(stream);
+  };
+  const std::uint32_t entity = node_entity(plan.name, 0);
+  if (pool.request_at != now_) {
+    pool.request_at = now_;
+    ++pool.requests;
+    if (plan.provisioning_model == ProvisioningModel::flex_start_queued)
+      pool.request_given =
+          drawn(plan.capacity_wait, {options_.seed, options_.replication, kCapacityWait,
+                                     entity ^ (pool.requests * 0x9e3779b9u)});
+  }
+  SimTime at = now_;
+  if (plan.provisioning_model == ProvisioningModel::flex_start)
+    at = drawn(plan.capacity_wait, stream_of(node, kCapacityWait, node.lease));
+  if (plan.provisioning_model == ProvisioningModel::flex_start_queued) at = pool.request_given;
+  if (plan.pool_creation.value.count() > 0) {
+    if (pool.size(cluster_.slots(pool)) == 1)
+      pool.created_at = drawn(plan.pool_creation, stream_of(node, kPoolCreation, node.lease));
+    at = std::max(at, pool.created_at);
+  }
+  return at;
+}
+
+/// From capacity to ready: of a slice of several hosts, those of the slowest
+/// [cloud.google.com/kubernetes-engine/docs/concepts/tpus: a multi-host slice is made as one].
+SimDuration Life::delay_of(Node& node, Pool& pool) {
+  SimDuration slowest = pool.provisioning_delay.draw(node.provisioning);
+  for (int host = 1; pool.plan->slice && host < pool.plan->slice->hosts; ++host)
+    slowest = std::max(slowest, pool.provisioning_delay.draw(node.provisioning));
+  return slowest;
+}
+
+/// Nodes of the request that no running job has end.
+void Life::withdraw_request(Pool& pool, std::uint32_t request) {
+  const auto slots = static_cast<std::uint32_t>(cluster_.slots(pool));
+  for (std::uint32_t s = 0; s < slots; ++s) {
+    Node& node = cluster_.nodes[pool.first_node + s];
+    if (node.state == NodeState::none || node.request != request) continue;
+    if (node.held && jobs_[node.job].active()) continue;
+    if (node.held) bank(jobs_[node.job]);
+    end_lease(node, false);
+  }
 }
 
 Node& Life::request_node(Pool& pool) {

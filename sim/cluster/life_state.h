@@ -43,6 +43,7 @@ class Life final : public ScaledCluster {
   SimTime now() const override { return now_; }
   Cluster& cluster() override { return cluster_; }
   int missing(const Pool& pool) const override;
+  int missing_of_whole_jobs(const Pool& pool, int room) const override;
   bool takes_pods(const Pool& pool) const override { return !pool.preferred || pool.stands_in; }
   Node& request_node(Pool& pool) override;
   void replace_node(Node& old, Pool& pool) override;
@@ -86,6 +87,9 @@ class Life final : public ScaledCluster {
   void evict(Node& node, Interruption cause, SimTime deadline);
   void replaced_by(Node& fresh);
   void drop_drained();
+  SimTime capacity_at(const Node& node, Pool& pool);
+  SimDuration delay_of(Node& node, Pool& pool);
+  void withdraw_request(Pool& pool, std::uint32_t request);
 
   // life_nodes.cpp
   void set_state(Node& node, NodeState state);
@@ -95,6 +99,10 @@ class Life final : public ScaledCluster {
   RandomStream stream_of(const Node& node, Purpose purpose, std::uint32_t time) const;
   SimTime next_maintenance(Node& node, Pool& pool) const;
   void request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler);
+  /// What a node that ends at goes_at is lost by.
+  static Interruption cause_of_end(const Node& node) {
+    return node.goes_at == node.run_ends ? Interruption::maintenance : Interruption::preemption;
+  }
   void come_up(Node& node);
   /// When the provider reclaims a node that came now; max: never.
   SimTime reclaim_time(Node& node, const Pool& pool);

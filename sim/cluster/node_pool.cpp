@@ -8,11 +8,13 @@
 namespace reckon {
 namespace {
 
-/// Karpenter makes a node's replacement before the node goes.
+/// Who replaces a node makes the other one before it goes.
 int slots_of(const PlannedCluster& rented, const PlannedPool& pool) {
   constexpr int kMostSlots = 65'536;  // node_entity()
   const int limit = node_limit(rented, pool);
-  return pool.node_pool ? std::min(2 * limit, kMostSlots) : limit;
+  const bool replaces =
+      pool.node_pool || (rented.node_auto_provisioning && is_autoscaled(rented, pool));
+  return replaces ? std::min(2 * limit, kMostSlots) : limit;
 }
 
 Node make_node(const PlannedPool& pool, std::uint32_t p, std::uint32_t slot,
@@ -54,7 +56,7 @@ Cluster::Cluster(const PlannedCluster& rented, const LifeOptions& options)
     pool.patience =
         clock_or_never(planned.patience.value_or(rented.autoscaler.max_node_provision_time));
     if (planned.stands_in_for) pool.preferred = std::uint32_t(*planned.stands_in_for);
-    pool.stands_in = planned.stands_in_for && planned.node_pool;
+    pool.stands_in = planned.stands_in_for && rented.chooses_pools();
     // Each machine type has a spot market; that of the pool's own is the cluster's.
     if (pool.stands_in && pool.reclaimable &&
         planned.machine.name != rented.pools[*planned.stands_in_for].machine.name)

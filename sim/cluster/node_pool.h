@@ -70,10 +70,12 @@ struct Node {
   std::uint32_t up = 0;       // from ready to the next maintenance or failure
   std::uint32_t use = 0;      // from one holder to the next
   std::uint32_t crashes = 0;  // failures that left it up
+  std::uint32_t request = 0;  // of the pool, by which it was asked for
   bool was_ready = false;     // in this lease
   SimTime requested{};        // and there: behind the shortage in which it was asked for
   SimTime state_since{}, free_since{};
-  SimTime goes_at = SimTime::max();       // the planned reclaim or maintenance
+  SimTime goes_at = SimTime::max();       // the planned reclaim or the end of its run
+  SimTime run_ends = SimTime::max();      // its longest run is over
   SimTime lease_ends = SimTime::max();    // at the latest: its reclaim is drawn when it comes
   SimDuration away{}, busy{}, standby{};  // of this lease
   SimDuration start_up{};                 // left to do, from when the job starts on it
@@ -88,7 +90,7 @@ struct Pool {
   std::size_t trace_offset = 0;  // of slot 0 in the plan's reclaim trace
   std::uint32_t first_node = 0;  // index of slot 0
   // A fallback pool takes pods from when the nodes of its preferred pool did not come until the job
-  // stops and tries that pool again. Under Karpenter, which chooses, it always does.
+  // stops and tries that pool again. Under an autoscaler that chooses, it always does.
   std::optional<std::uint32_t> preferred;  // indices of pools
   std::vector<std::uint32_t> stand_ins;
   bool stands_in = false;  // now
@@ -100,6 +102,10 @@ struct Pool {
   int provisioning = 0;
   int returning = 0;  // drained, away or repairing
   NodeGroupBackoff backoff;
+  // Nodes that are asked for at one time are one request; of flex-start it waits for capacity.
+  std::uint32_t requests = 0;
+  SimTime request_at = SimTime::min(), request_given{};
+  SimTime created_at{};      // of a pool that is made for its first node
   NodeTime node_time;        // billed
   NodeTime reserved_time;    // of it, at the reservation's price
   RandomStream maintenance;  // where all nodes have it together

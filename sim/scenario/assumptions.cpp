@@ -136,6 +136,14 @@ void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
   table.add(
       "provisioning of a node of pool " + pool.name, key + "provisioning", "s",
       kLife, [i](auto& p) -> auto& { return p.pools[i].provisioning; });
+  if (is_flex_start(pool.provisioning_model))
+    table.add(
+        "flex-start's queue for nodes of pool " + pool.name, key + "capacity_wait", "s",
+        kLife, [i](auto& p) -> auto& { return p.pools[i].capacity_wait; });
+  if (pool.pool_creation.value.count() > 0)
+    table.add(
+        "creation of the node pool " + pool.name, key + "pool_creation", "s",
+        kLife, [i](auto& p) -> auto& { return p.pools[i].pool_creation; });
   const bool computing = computes(pool.role);
   if (computing) add_pass(table, pool, i, job.model, job.precision);
   if (computing && !pool.accelerator)

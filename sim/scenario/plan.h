@@ -212,6 +212,13 @@ struct PlannedPool {
   /// pool that Karpenter scales has one such pool for each machine and capacity type that may serve
   /// its pods: itself, and its fallback pools. Its own nodes have no preference.
   std::optional<std::size_t> node_pool;
+  /// Under node auto-provisioning: the place of the pool's rule among the priorities of the
+  /// ComputeClass, 0 first.
+  int rank = 0;
+  ProvisioningModel provisioning_model = ProvisioningModel::standard;
+  Fact<Seconds> capacity_wait;              // of flex-start: request to capacity
+  std::optional<Seconds> max_run_duration;  // of a node, from ready; nullopt: none
+  Fact<Seconds> pool_creation;  // of a pool that is made for its first node: request to there
   /// How long this pool's own nodes are waited for before the request is withdrawn; nullopt: the
   /// autoscaler's max_node_provision_time. Set on the pool that is stood in for.
   std::optional<Seconds> patience;
@@ -327,7 +334,11 @@ struct PlannedCluster {
   std::string region, zone;
   std::vector<PlannedPool> pools;
   AutoscalerRules autoscaler;
-  std::optional<KarpenterSpec> karpenter;  // scales the pools instead
+  // What scales the pools, where it is not the cluster-autoscaler with fallback pools; at most one.
+  std::optional<ClusterAutoscalerSpec> cluster_autoscaler;  // with expanders
+  std::optional<KarpenterSpec> karpenter;
+  std::optional<NodeAutoProvisioningSpec> node_auto_provisioning;
+  std::optional<SlurmPowerSpec> slurm;
   /// Day and time of the cluster's first second, for schedules; nullopt: not known.
   std::optional<std::chrono::sys_seconds> begins;
   RetryRules retry;
@@ -344,6 +355,9 @@ struct PlannedCluster {
 
   /// The first that is no fallback; nullptr: none. worker falls back to chief's.
   const PlannedPool* pool_with(Role role) const;
+  /// Its autoscaler chooses among a pool and its fallback pools; else those take its pods only
+  /// while its own nodes do not come.
+  bool chooses_pools() const { return cluster_autoscaler || karpenter || node_auto_provisioning; }
 };
 
 /// What a plan is called, what it was made of, and what its maker has to say of it.

@@ -15,6 +15,7 @@
 #include "sim/base/unit_text.h"
 #include "sim/catalog/catalog.h"
 #include "sim/model/zoo/zoo.h"
+#include "sim/scenario/scenario_autoscalers.h"
 #include "sim/scenario/scenario_karpenter.h"
 #include "sim/scenario/scenario_trace.h"
 #include "sim/scenario/scenario_words.h"
@@ -204,6 +205,9 @@ struct PoolSpec {
   std::string stands_in_for;
   /// After so long without a node that was asked for; not given: the autoscaler's patience.
   std::optional<Seconds> after;
+  ProvisioningModel provisioning = ProvisioningModel::standard;
+  std::optional<Seconds> max_run_duration;  // of flex-start: a node ends at that age
+  std::optional<Seconds> capacity_wait;     // of flex-start: until there is capacity
 };
 
 /// How the nodes are wired. Not given: all nodes are on one switch that is never full.
@@ -223,7 +227,11 @@ struct ClusterSpec {
   std::vector<PoolSpec> pools;  // empty beside a scale_tier, unless that leaves them to the user
   std::optional<FabricSpec> fabric;
   AutoscalerKind autoscaler = AutoscalerKind::cluster_autoscaler;
-  std::optional<KarpenterSpec> karpenter;  // counts under that autoscaler
+  // Each counts under its autoscaler.
+  std::optional<ClusterAutoscalerSpec> cluster_autoscaler;
+  std::optional<KarpenterSpec> karpenter;
+  std::optional<NodeAutoProvisioningSpec> node_auto_provisioning;
+  std::optional<SlurmPowerSpec> slurm;
   std::optional<SchedulerSpec> scheduler;  // of a trace
 };
 

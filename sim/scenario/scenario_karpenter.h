@@ -7,17 +7,10 @@
 #include "sim/base/quantity.h"
 #include "sim/base/words.h"
 
-// Who makes and deletes nodes, and Karpenter's configuration in Karpenter's own words: the fields
-// of karpenter.sh/v1 NodePool and the controller's settings [karpenter.sh, "NodePools",
-// "Disruption", "Settings"]. A scenario and its plan have the same values.
+// Karpenter's configuration in Karpenter's own words: the fields of karpenter.sh/v1 NodePool and
+// the controller's settings [karpenter.sh, "NodePools", "Disruption", "Settings"]. A scenario and
+// its plan have the same values.
 namespace reckon {
-
-/// `cluster.autoscaler:`. Node pools without `autoscaling: true` keep their size under either.
-enum class AutoscalerKind { cluster_autoscaler, karpenter };
-constexpr auto words_of(AutoscalerKind) {
-  return std::array{Word<AutoscalerKind>{"cluster_autoscaler", AutoscalerKind::cluster_autoscaler},
-                    Word<AutoscalerKind>{"karpenter", AutoscalerKind::karpenter}};
-}
 
 enum class RequirementOperator { In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte };
 constexpr auto words_of(RequirementOperator) {

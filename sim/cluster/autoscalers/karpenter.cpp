@@ -319,7 +319,8 @@ SimDuration Karpenter::drain_patience(const Node& node) const {
 
 }  // namespace
 
-std::unique_ptr<Autoscaler> make_karpenter(const PlannedCluster& cluster) {
+std::unique_ptr<Autoscaler> make_karpenter(const PlannedCluster& cluster,
+                                           const LifeOptions& /*options*/) {
   return std::make_unique<Karpenter>(cluster);
 }
 

@@ -12,9 +12,9 @@ RECKON_WORDS(AcceleratorKind, gpu, tpu)
 
 RECKON_FIELDS(Provider, name)
 RECKON_FIELDS(Service, name)
-RECKON_FIELDS(ServiceRules, id, called, kubernetes, scales, karpenter_labels, nodes_of_job,
-              one_zone, spot_machines, spot_slices, prices_of, cluster_tool, name_server,
-              bucket_driver, bucket_annotation)
+RECKON_FIELDS(ServiceRules, id, called, kubernetes, scales, karpenter_labels, flex_start,
+              compute_classes, price_expander, slurm, nodes_of_job, one_zone, spot_machines,
+              spot_slices, prices_of, cluster_tool, name_server, bucket_driver, bucket_annotation)
 RECKON_FIELDS(Source, id, reference, retrieved)
 RECKON_FIELDS(Accelerator, name, aliases, kind, vendor, architecture, year, peak, memory,
               usable_memory, memory_bandwidth, peer_bandwidth, peer_link, host_bandwidth,

@@ -20,6 +20,11 @@ class Checker {
     for (const PlannedPool& pool : plan_.pools) check_pool(pool);
     if (plan_.karpenter)
       for (const NodePoolSpec& node_pool : plan_.karpenter->node_pools) check_node_pool(node_pool);
+    if (plan_.cluster_autoscaler)
+      for (const ExpanderPriority& row : plan_.cluster_autoscaler->priorities)
+        for (const std::string& group : row.groups)
+          if (!is_regular_expression(group))
+            wrong(fmt::format("'{}' is no regular expression", group));
     check_sources(plan_);
     return std::move(problems_);
   }
@@ -54,6 +59,7 @@ class Checker {
     const std::size_t node_pools = plan_.karpenter ? plan_.karpenter->node_pools.size() : 0;
     if (pool.node_pool && *pool.node_pool >= node_pools)
       wrong(fmt::format("pool '{}' is of a NodePool that does not exist", pool.name));
+    if (pool.rank < 0) wrong(fmt::format("pool '{}' has a rank before the first", pool.name));
     if (pool.nodes_initial < 0 || pool.nodes_min < 0 || pool.nodes_max < 0 ||
         pool.accelerators_per_node < 0)
       wrong(fmt::format("pool '{}' has fewer than no nodes", pool.name));

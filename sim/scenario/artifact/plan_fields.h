@@ -55,10 +55,13 @@ RECKON_FIELDS(WorkerRates, threads, network, products, each, streams)
 RECKON_FIELDS(PriceSpread, market, low, high, source)
 RECKON_FIELDS(NodePrice, known, machine, accelerators, as_of, source, spread)
 RECKON_FIELDS(PlannedReservation, nodes, price, until, from, whole)
+RECKON_WORDS(ProvisioningModel, standard, flex_start, flex_start_queued, best_effort_atomic,
+             check_capacity)
 RECKON_FIELDS(PlannedPool, id, name, role, machine, accelerator, accelerators_per_node, slice,
               nodes_initial, nodes_min, nodes_max, autoscaling, pricing, stands_in_for, node_pool,
-              patience, price, reservation, provisioning, efficiency, host_step, peer_link,
-              network_link, cpu_flops_per_vcpu, cpu_memory_bandwidth_per_vcpu, measured_rates)
+              rank, provisioning_model, capacity_wait, max_run_duration, pool_creation, patience,
+              price, reservation, provisioning, efficiency, host_step, peer_link, network_link,
+              cpu_flops_per_vcpu, cpu_memory_bandwidth_per_vcpu, measured_rates)
 
 RECKON_WORDS(RequirementOperator, In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte)
 RECKON_WORDS(ConsolidationPolicy, WhenEmpty, WhenEmptyOrUnderutilized)
@@ -70,6 +73,19 @@ RECKON_FIELDS(NodePoolSpec, name, weight, requirements, limits, consolidation_po
               consolidate_after, budgets, expire_after, termination_grace_period)
 RECKON_FIELDS(KarpenterSpec, batch_idle, batch_max, spot_to_spot_consolidation, interruption_queue,
               do_not_disrupt, node_pools)
+RECKON_WORDS(Expander, random, most_pods, least_waste, least_nodes, price, priority)
+RECKON_FIELDS(ExpanderPriority, priority, groups)
+RECKON_FIELDS(ClusterAutoscalerSpec, expander, priorities, balance_similar_node_groups)
+RECKON_WORDS(WhenUnsatisfiable, DoNotScaleUp, ScaleUpAnyway)
+RECKON_FIELDS(ResourceLimit, resource_type, maximum)
+RECKON_FIELDS(ComputeClassRule, machine_family, machine_type, spot, flex_start, min_cores,
+              min_memory_gb, max_run_duration)
+RECKON_FIELDS(ComputeClassSpec, priorities, when_unsatisfiable, optimize_rule_priority,
+              consolidation_delay)
+RECKON_FIELDS(NodeAutoProvisioningSpec, resource_limits, locations, compute_class, safe_to_evict)
+RECKON_FIELDS(SlurmExcludedNodes, pool, count)
+RECKON_FIELDS(SlurmPowerSpec, suspend_time, suspend_timeout, resume_timeout, resume_rate,
+              suspend_rate, suspend_exc_nodes, idle_on_node_suspend, power_save_interval)
 RECKON_FIELDS(AutoscalerRules, scan_interval, scale_down_unneeded_time, scale_down_delay_after_add,
               max_node_provision_time, node_group_backoff_initial, node_group_backoff_max,
               node_group_backoff_reset, scale_down_utilization_threshold, max_nodes_per_scale_up)
@@ -102,9 +118,10 @@ RECKON_FIELDS(StepEvidence, median, low, high, half_width, runs, of_this_job, tr
 RECKON_FIELDS(Currency, code, usd_rate)
 RECKON_FIELDS(PlanOrigin, name, start, seed, catalog_digest, calibrations, prices_as_of, currency,
               warnings, sources)
-RECKON_FIELDS(PlannedCluster, provider, service, region, zone, pools, autoscaler, karpenter, begins,
-              retry, billing, job_start, framework, fabric, reclaim, shortage, maintenance,
-              failures, power, storage_per_gb)
+RECKON_FIELDS(PlannedCluster, provider, service, region, zone, pools, autoscaler,
+              cluster_autoscaler, karpenter, node_auto_provisioning, slurm, begins, retry, billing,
+              job_start, framework, fabric, reclaim, shortage, maintenance, failures, power,
+              storage_per_gb)
 RECKON_FIELDS(PlannedTraining, jobs, replications, expect, evidence)
 RECKON_FIELDS_OF_BASES(Plan, PlanOrigin, PlannedCluster, PlannedTraining)
 

@@ -63,13 +63,21 @@ void add_markets_and_power(Json& artifact) {
   const Json unknown = Json::array({0.0, 0.0, 0.0, false, 0});  // value, range, assumed, source
   plan["power"] = {{"busy_share", unknown},   {"idle_share", unknown}, {"watts_per_vcpu", unknown},
                    {"watts_per_gb", unknown}, {"pue", unknown},        {"grams_per_kwh", Json()}};
-  plan["karpenter"] = plan["begins"] = Json();
-  if (plan.contains("service") && plan["service"].is_object())
+  for (const char* scaled_by :
+       {"cluster_autoscaler", "karpenter", "node_auto_provisioning", "slurm", "begins"})
+    plan[scaled_by] = Json();
+  if (plan.contains("service") && plan["service"].is_object()) {
     plan["service"]["karpenter_labels"] = "";
+    for (const char* has : {"flex_start", "compute_classes", "price_expander", "slurm"})
+      plan["service"][has] = false;
+  }
   if (!plan.contains("pools") || !plan["pools"].is_array()) return;
   for (Json& pool : plan["pools"]) {
     if (!pool.is_object()) continue;
-    pool["node_pool"] = Json();
+    pool["node_pool"] = pool["max_run_duration"] = Json();
+    pool["rank"] = 0;
+    pool["provisioning_model"] = "standard";
+    pool["capacity_wait"] = pool["pool_creation"] = unknown;
     if (pool.contains("price") && pool["price"].is_object())
       pool["price"]["spread"] = {{"market", ""}, {"low", 1.0}, {"high", 1.0}, {"source", 0}};
     if (!pool.contains("reservation") || !pool["reservation"].is_object()) continue;

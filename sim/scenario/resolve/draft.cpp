@@ -7,8 +7,9 @@
 namespace reckon::planning {
 
 std::string Draft::path(const PlannedPool& pool, std::string_view below) const {
-  const bool karpenters = pool.node_pool && pool.stands_in_for;
-  const PlannedPool& written = karpenters ? plan.pools[*pool.stands_in_for] : pool;
+  // One that an autoscaler may choose has the id of the pool that is written.
+  const PlannedPool& written =
+      index(pool.id) < plan.pools.size() ? plan.pools[index(pool.id)] : pool;
   std::string text = fmt::format("cluster.pools.{}", written.name);
   if (!below.empty()) text += fmt::format(".{}", below);
   return text;

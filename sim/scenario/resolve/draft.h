@@ -85,6 +85,15 @@ void assign_roles(Draft& draft);                                            // p
 void resolve_stand_ins(Draft& draft);                                       // plan_stand_ins.cpp
 /// karpenter.cpp: the machines among which Karpenter chooses, as its fallback pools.
 void resolve_karpenter(Draft& draft);
+/// node_auto_provisioning.cpp: the same of GKE's node pools.
+void resolve_node_auto_provisioning(Draft& draft);
+void resolve_autoscalers(Draft& draft);   // autoscalers.cpp
+void resolve_provisioning(Draft& draft);  // provisioning.cpp, as the next two
+/// A node's longest run and the time until there is capacity; not given: the catalog's.
+void make_flex_start(const Draft& draft, PlannedPool& pool, std::optional<Seconds> run,
+                     std::optional<Seconds> wait);
+/// Of a pool with an on-demand price that the catalog knows.
+void price_flex_start(const Draft& draft, PlannedPool& pool);
 void resolve_workload(Draft& draft);                        // plan_workload.cpp
 void resolve_strategy(Draft& draft, PlannedWorkload& job);  // plan_strategy.cpp
 bool resolve_batch(Draft& draft, PlannedWorkload& job);     // plan_batch.cpp; false: not known

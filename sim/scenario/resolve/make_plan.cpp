@@ -29,8 +29,11 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
   planning::resolve_pools(draft);
   planning::check_where_accelerators_are(draft);
   planning::assign_roles(draft);
+  planning::resolve_provisioning(draft);
   planning::resolve_stand_ins(draft);
+  planning::resolve_autoscalers(draft);
   planning::resolve_karpenter(draft);
+  planning::resolve_node_auto_provisioning(draft);
   planning::resolve_fabric(draft);
   if (scenario.workload) planning::resolve_workload(draft);
   if (!plan.jobs.empty()) {

@@ -255,6 +255,11 @@ bool resolve_hardware(Draft& draft, PlannedPool& pool, const PoolSpec& spec) {
 void check_autoscaling(Draft& draft, const PlannedPool& pool) {
   const std::string path = draft.path(pool, "autoscaling");
   const ServiceRules& service = draft.plan.service;
+  const AutoscalerKind kind = draft.scenario().cluster.autoscaler;
+  if (pool.slice && kind != AutoscalerKind::cluster_autoscaler)
+    return draft.not_yet(path, fmt::format("autoscaling of TPU slices by {}", called(kind)),
+                         "leave autoscaling or autoscaler out");
+  if (kind == AutoscalerKind::slurm) return;  // resolve_autoscalers
   if (service.scales == Scales::nothing) {
     draft.error(path, fmt::format("service {} does not autoscale node pools", to_text(service.id)),
                 fmt::format("leave autoscaling out, or take a Kubernetes service ({})",
@@ -264,8 +269,6 @@ void check_autoscaling(Draft& draft, const PlannedPool& pool) {
                 fmt::format("service {} does not autoscale node pools with accelerators",
                             to_text(service.id)),
                 "leave autoscaling out");
-  } else if (pool.slice) {
-    draft.not_yet(path, "autoscaling of TPU slices", "leave autoscaling out");
   }
 }
 

@@ -307,7 +307,10 @@ void price_pools(Draft& draft) {
   Book book{draft, {}, {}, {}, {}, reference_date(draft), years_after(draft)};
   read_own_rates(book);
   for (PlannedPool& pool : draft.plan.pools)
-    if (draft.resolved[index(pool.id)]) price_pool(book, pool);
+    if (draft.resolved[index(pool.id)]) {
+      price_pool(book, pool);
+      price_flex_start(draft, pool);
+    }
   apply_reservations(book);
   check_usd_rate(book);
   warn_of_unknown_prices(book);

@@ -186,9 +186,15 @@ void refuse_what_is_not_simulated(const ScenarioFile& file, const PoolSpec& pool
   if (pool.tpu)
     add(problems, file, path + ".tpu", "serving on TPU slices is not simulated yet",
         "a machine with GPUs, or without");
-  if (file.scenario.cluster.autoscaler == AutoscalerKind::karpenter)
-    add(problems, file, "cluster.autoscaler", "serving under Karpenter is not simulated yet",
+  const AutoscalerKind autoscaler = file.scenario.cluster.autoscaler;
+  if (autoscaler != AutoscalerKind::cluster_autoscaler)
+    add(problems, file, "cluster.autoscaler",
+        fmt::format("serving under {} is not simulated yet", called(autoscaler)),
         "autoscaler: cluster_autoscaler");
+  if (pool.provisioning != ProvisioningModel::standard)
+    add(problems, file, path + ".provisioning",
+        fmt::format("serving on nodes of {} is not simulated yet", to_text(pool.provisioning)),
+        "provisioning: standard");
   if (pool.pricing == CapacityType::reserved)
     add(problems, file, path + ".pricing", "serving on reserved nodes is not simulated yet",
         "pricing: on_demand");

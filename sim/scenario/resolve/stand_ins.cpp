@@ -17,6 +17,15 @@ bool same_node(const PlannedPool& a, const PlannedPool& b) {
          a.machine.network.value == b.machine.network.value;
 }
 
+/// Under an expander any node that a pod of the other pool fits may serve it.
+bool serves_pods_of(const PlannedPool& pool, const PlannedPool& home) {
+  PlannedPool smaller = pool;
+  smaller.machine.vcpus = std::min(pool.machine.vcpus, home.machine.vcpus);
+  smaller.machine.memory.value = std::min(pool.machine.memory.value, home.machine.memory.value);
+  smaller.machine.network.value = std::min(pool.machine.network.value, home.machine.network.value);
+  return same_node(smaller, home);
+}
+
 /// The pool that is stood in for; nullptr: reported.
 PlannedPool* named_by(Draft& draft, const PlannedPool& pool) {
   const std::string& name = draft.spec(pool).stands_in_for;
@@ -66,18 +75,31 @@ void resolve_stand_in(Draft& draft, PlannedPool& pool) {
   const auto taken = std::ranges::find_if(draft.plan.pools, [&](const PlannedPool& other) {
     return other.stands_in_for == index(preferred->id);
   });
-  if (taken != draft.plan.pools.end())
+  const auto& cluster = draft.scenario().cluster;
+  const bool chosen =
+      cluster.cluster_autoscaler && cluster.autoscaler == AutoscalerKind::cluster_autoscaler;
+  if (taken != draft.plan.pools.end() && !chosen)
     return draft.not_yet(path, fmt::format("a second fallback pool of '{}'", preferred->name),
-                         fmt::format("pool '{}' does already", taken->name));
+                         fmt::format("pool '{}' does already; with cluster_autoscaler: "
+                                     "{{expander: priority}} any number may",
+                                     taken->name));
   if (pool.role != Role::worker || preferred->role != Role::worker)
     return draft.not_yet(path, "a fallback for pools other than the workers'", "role: worker");
-  if (!same_node(pool, *preferred))
+  if (chosen && !serves_pods_of(pool, *preferred))
+    return draft.error(
+        path, fmt::format("a pod of '{}' does not fit a node of '{}'", preferred->name, pool.name),
+        "the same accelerators, and at least its vCPUs, memory and network");
+  if (chosen && draft.spec(*preferred).after)
+    return draft.error(draft.path(*preferred, "after"),
+                       "an expander chooses between the pools, and waits for none",
+                       "leave after out");
+  if (!chosen && !same_node(pool, *preferred))
     return draft.error(
         path, fmt::format("the nodes of '{}' are not those of '{}'", pool.name, preferred->name),
         "a fallback pool has the same machine and accelerators, with another capacity type");
   check_scaling(draft, pool, *preferred);
   pool.stands_in_for = index(preferred->id);
-  preferred->patience = draft.spec(pool).after;
+  if (!preferred->patience) preferred->patience = draft.spec(pool).after;
 }
 
 }  // namespace

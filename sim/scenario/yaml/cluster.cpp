@@ -201,6 +201,15 @@ const Fields<PoolSpec>& pool_fields() {
                    "Of a pool that stands in: how long the other's nodes are waited for; default: "
                    "the autoscaler's patience.",
                    "10min"),
+      word_field("provisioning", &P::provisioning,
+                 "Under cluster_autoscaler: how its nodes are obtained: flex_start, "
+                 "flex_start_queued (all at once) or, of "
+                 "ProvisioningRequests, best_effort_atomic; default: standard.",
+                 "flex_start_queued"),
+      number_field("max_run_duration", &P::max_run_duration, duration_above_zero(),
+                   "Of flex-start: a node ends at that age; default: 7d.", "3d"),
+      number_field("capacity_wait", &P::capacity_wait, duration_from_zero(),
+                   "Of flex-start: time in its queue; default: the catalog's.", "2h"),
   };
   return table;
 }
@@ -268,6 +277,17 @@ const Fields<ClusterSpec>& cluster_fields() {
                                     "Settings and NodePools, which count under autoscaler: "
                                     "karpenter.",
                                     "{nodePools: [{name: default, requirements: []}]}"),
+      block_field<cluster_autoscaler_fields>(
+          "cluster_autoscaler", &C::cluster_autoscaler, {},
+          "Expanders: a pool and all that stand in for it are node groups to choose from.",
+          "{expander: \"priority,least-waste\", priorities: {10: [.*], 50: [.*spot.*]}}"),
+      block_field<node_auto_provisioning_fields>(
+          "node_auto_provisioning", &C::node_auto_provisioning, {},
+          "Limits and ComputeClass, which count under autoscaler: node_auto_provisioning.",
+          "{resourceLimits: [{resourceType: cpu, maximum: 1000}]}"),
+      block_field<slurm_power_fields>("slurm", &C::slurm, {},
+                                      "Power saving, which counts under autoscaler: slurm.",
+                                      "{SuspendTime: 5min, ResumeTimeout: 10min}"),
       block_field<scheduler_fields>("scheduler", &C::scheduler, {},
                                     "Who chooses among the jobs of a trace or of arrivals.",
                                     "{policy: fifo}"),

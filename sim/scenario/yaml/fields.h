@@ -196,6 +196,9 @@ inline Form choice(std::string_view note) {
 const Fields<Scenario>& scenario_fields();
 const Fields<WorkloadSpec>& workload_fields();
 const Fields<KarpenterSpec>& karpenter_fields();
+const Fields<ClusterAutoscalerSpec>& cluster_autoscaler_fields();
+const Fields<NodeAutoProvisioningSpec>& node_auto_provisioning_fields();
+const Fields<SlurmPowerSpec>& slurm_power_fields();
 Field<WorkloadSpec> optimizer_field();
 Field<WorkloadSpec> data_field();
 const Fields<StrategySpec>& strategy_fields();

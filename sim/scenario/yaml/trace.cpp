@@ -124,9 +124,11 @@ void check_queue(Reader& reader, const YamlNode& root, const Scenario& scenario)
     if (const auto* beside = root.find(key))
       reader.error(beside->key_at, fmt::format("'{}' cannot stand beside '{}'", key, block),
                    "the jobs run on nodes that stay, and nothing is bought for them");
-  if (scenario.cluster.autoscaler == AutoscalerKind::karpenter)
+  const AutoscalerKind autoscaler = scenario.cluster.autoscaler;
+  if (autoscaler != AutoscalerKind::cluster_autoscaler)
     reader.error(below(root, "cluster", "autoscaler")->key_at,
-                 fmt::format("the nodes of '{}' stay, and Karpenter makes and deletes them", block),
+                 fmt::format("the nodes of '{}' stay, and {} makes and deletes them", block,
+                             called(autoscaler)),
                  "leave autoscaler out, or give the jobs under jobs: instead");
   if (!scenario.cluster.scheduler) return;
   const bool pools =

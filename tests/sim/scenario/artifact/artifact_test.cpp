@@ -98,6 +98,17 @@ RunArtifact full_artifact() {
   pool.stands_in_for.emplace(0);
   pool.patience.emplace(60);
   pool.node_pool.emplace(0);
+  pool.max_run_duration.emplace(600);
+  plan.cluster_autoscaler.emplace().priorities = {{50, {".*spot.*"}}};
+  plan.node_auto_provisioning = NodeAutoProvisioningSpec{
+      .resource_limits = {{"cpu", 100}},
+      .locations = {"us-central1-a"},
+      .compute_class = ComputeClassSpec{.priorities = {{.machine_family = "n2",
+                                                        .min_cores = 8,
+                                                        .min_memory_gb = 64.0,
+                                                        .max_run_duration = Seconds{600}}},
+                                        .consolidation_delay = Seconds{60}}};
+  plan.slurm = SlurmPowerSpec{.suspend_time = Seconds{300}, .suspend_exc_nodes = {{"gpu", 2}}};
   plan.begins.emplace();
   plan.karpenter.emplace().node_pools.push_back(
       {.name = "default",
@@ -343,13 +354,19 @@ TEST_CASE("a plan of version 2 becomes one of this version") {
   for (const Shipped& one : shipped()) {
     artifact::Json old = artifact::json_of(one.artifact);
     artifact::Json& plan = old["plan"];
-    for (const char* key : {"currency", "power", "karpenter", "begins"}) plan.erase(key);
-    plan["service"].erase("karpenter_labels");
+    for (const char* key : {"currency", "power", "cluster_autoscaler", "karpenter",
+                            "node_auto_provisioning", "slurm", "begins"})
+      plan.erase(key);
+    for (const char* key :
+         {"karpenter_labels", "flex_start", "compute_classes", "price_expander", "slurm"})
+      plan["service"].erase(key);
     for (artifact::Json& pool : plan["pools"]) {
       for (const char* link : {"peer_link", "network_link"})
         for (const char* key : {"call", "pieces", "reduction"}) pool[link].erase(key);
       pool["price"].erase("spread");
-      pool.erase("node_pool");
+      for (const char* key : {"node_pool", "rank", "provisioning_model", "capacity_wait",
+                              "max_run_duration", "pool_creation"})
+        pool.erase(key);
       if (pool["reservation"].is_object())
         for (const char* key : {"from", "whole"}) pool["reservation"].erase(key);
     }
