@@ -18,18 +18,32 @@ constexpr std::size_t kStepsRemembered = 64;
 }  // namespace
 
 ServerState::ServerState(const ServerJob& job, int server)
-    : job_(job), finished_(std::size_t(job.workers), -1), progress_(std::size_t(job.workers)) {
+    : job_(job),
+      server_(server),
+      finished_(std::size_t(job.workers), -1),
+      progress_(std::size_t(job.workers)),
+      delays_(std::size_t(job.workers)) {
   RECKON_CHECK(job.workers >= 1);
   RECKON_CHECK(job.backup_workers >= 0 && job.backup_workers < job.workers);
   for (std::size_t g = 0; g < job.keys.groups.size(); ++g) {
-    const ParameterRange keys = job.keys.part(g, server);
+    const std::size_t count = job.keys.count_on(g, server);
     Group& group = groups_.emplace_back();
-    group.values.resize(keys.count);
-    group.sum.resize(keys.count);
-    group.optimizer.emplace(job.optimizer, keys.count,
-                            part_of(job.trained, keys.first, keys.count));
+    group.values.resize(count);
     group.gradients.resize(std::size_t(job.workers));
-    for (auto& buffer : group.gradients) buffer.resize(keys.count);
+    group.read.resize(std::size_t(job.workers));
+    if (job.keys.is_table(g)) {
+      const ParameterRange whole = job.keys.groups[g];
+      const auto trained = part_of(job.trained, whole.first, whole.count);
+      const bool decays = !trained.empty() && trained.front().decays;
+      group.optimizer.emplace(job.optimizer, count, std::vector<TrainedRange>{{0, count, decays}});
+      group.places.resize(std::size_t(job.workers));
+      group.width = job.keys.tables[g].width;
+      continue;
+    }
+    group.sum.resize(count);
+    group.optimizer.emplace(job.optimizer, count,
+                            part_of(job.trained, job.keys.part(g, server).first, count));
+    for (auto& buffer : group.gradients) buffer.resize(count);
   }
 }
 
@@ -45,6 +59,21 @@ void ServerState::initialize(std::size_t group, std::span<const float> values) {
 
 std::span<float> ServerState::push_buffer(int worker, std::size_t group) {
   return groups_[group].gradients[std::size_t(worker)];
+}
+
+bool ServerState::push_rows(int worker, std::size_t group, std::vector<std::int64_t> ids,
+                            std::vector<float> gradients) {
+  const RowParts parts = job_.keys.rows(group);
+  RECKON_CHECK(gradients.size() == ids.size() * width(group));
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    if (ids[k] < 0 || ids[k] >= parts.rows() || parts.part_of(ids[k]) != server_) return false;
+    if (k > 0 && ids[k] <= ids[k - 1]) return false;
+  }
+  for (std::int64_t& id : ids) id = parts.place_of(id);
+  Group& g = groups_[group];
+  g.places[std::size_t(worker)] = std::move(ids);
+  g.gradients[std::size_t(worker)] = std::move(gradients);
+  return true;
 }
 
 bool ServerState::pushed(int worker, std::int64_t step, std::size_t group) {
@@ -85,17 +114,21 @@ bool ServerState::finished(int worker, std::int64_t step, double learning_rate) 
     const int mine[] = {worker};
     lock.unlock();
     const auto begin = Clock::now();
+    double delays = 0;
     for (Group& g : groups_) {
       std::int64_t update = 0;
       {
         const std::lock_guard state(mutex_);
         update = g.version++;
+        delays += double(update - g.read[std::size_t(worker)]);
       }
       // A gradient is a worker's part of the global mean; alone, it stands for all.
       apply(g, mine, job_.workers, update, learning_rate);
     }
     lock.lock();
     report_.updates += std::int64_t(groups_.size());
+    delay_sum_ += delays;
+    delays_[std::size_t(worker)] = delays / double(std::max<std::size_t>(1, groups_.size()));
     report_.apply += Clock::now() - begin;
     apply_times_[step] = Clock::now() - begin;
   }
@@ -138,6 +171,7 @@ void ServerState::apply_complete(std::unique_lock<std::mutex>& lock) {
 void ServerState::apply(Group& group, std::span<const int> workers, double scale, std::int64_t step,
                         double learning_rate) {
   const std::lock_guard lock(group.mutex);
+  if (group.width > 0) return apply_rows(group, workers, scale, step, learning_rate);
   std::span<const float> gradients = group.gradients[std::size_t(workers.front())];
   if (workers.size() > 1) {
     std::ranges::copy(gradients, group.sum.begin());
@@ -146,6 +180,36 @@ void ServerState::apply(Group& group, std::span<const int> workers, double scale
     gradients = group.sum;
   }
   group.optimizer->update(step, learning_rate, scale, group.values, gradients);
+}
+
+/// Rows that several workers have pushed are added up in the order of the ranks, as a dense sum
+/// would: whoever has none of a row adds nothing.
+void ServerState::apply_rows(Group& group, std::span<const int> workers, double scale,
+                             std::int64_t step, double learning_rate) {
+  const std::size_t width = group.width;
+  std::vector<std::size_t> at(workers.size());  // the next of each worker's rows
+  std::vector<float> sum(width);
+  for (;;) {
+    std::int64_t place = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t k = 0; k < workers.size(); ++k) {
+      const auto& places = group.places[std::size_t(workers[k])];
+      if (at[k] < places.size()) place = std::min(place, places[at[k]]);
+    }
+    if (place == std::numeric_limits<std::int64_t>::max()) return;
+    bool first = true;
+    for (std::size_t k = 0; k < workers.size(); ++k) {
+      const auto worker = std::size_t(workers[k]);
+      const auto& places = group.places[worker];
+      if (at[k] >= places.size() || places[at[k]] != place) continue;
+      const auto row = std::span<const float>(group.gradients[worker]).subspan(at[k]++ * width, width);
+      if (std::exchange(first, false))
+        std::ranges::copy(row, sum.begin());
+      else
+        add_to<float>(sum, row);
+    }
+    group.optimizer->update_part(step, learning_rate, scale, std::size_t(place) * width,
+                                 group.values, sum);
+  }
 }
 
 void ServerState::begin(int worker, std::int64_t step) {
@@ -220,21 +284,55 @@ std::optional<ServerState::Values> ServerState::wait_values(int worker, std::int
       const std::int64_t slowest = slowest_finished();
       if (!job_.synchronous && slowest < step && worker >= 0)
         report_.lead_max = std::max(report_.lead_max, step - slowest - 1);
+      if (worker >= 0) g.read[std::size_t(worker)] = g.version;
       lock.unlock();
       const std::lock_guard group_lock(g.mutex);
       to = g.values;
       return values;
     }
-    if (const std::vector<int> gone = missed(step); !gone.empty()) {
-      failure_ = ServerFailure{
-          fmt::format("rank {} left before step {}", fmt::join(gone, ", "), step - 1), gone};
-      changed_.notify_all();
-      break;
-    }
-    if (deadline.passed()) return std::nullopt;
-    changed_.wait_for(lock, deadline.left());
+    if (!wait_for_change(lock, step, deadline)) return std::nullopt;
   }
   return std::nullopt;
+}
+
+/// Who waits for `step` has looked and found nothing. False: there is nothing to wait for.
+bool ServerState::wait_for_change(std::unique_lock<std::mutex>& lock, std::int64_t step,
+                                  Deadline deadline) {
+  if (const std::vector<int> gone = missed(step); !gone.empty()) {
+    failure_ = ServerFailure{
+        fmt::format("rank {} left before step {}", fmt::join(gone, ", "), step - 1), gone};
+    changed_.notify_all();
+    return false;
+  }
+  if (deadline.passed()) return false;
+  changed_.wait_for(lock, deadline.left());
+  return true;
+}
+
+std::optional<std::vector<float>> ServerState::wait_rows(int worker, std::int64_t step,
+                                                         std::size_t group,
+                                                         std::span<const std::int64_t> ids,
+                                                         Deadline deadline) {
+  const RowParts parts = job_.keys.rows(group);
+  for (const std::int64_t id : ids)
+    if (id < 0 || id >= parts.rows() || parts.part_of(id) != server_)
+      throw WireError(fmt::format("row {} of group {}", id, group));
+  Group& g = groups_[group];
+  std::unique_lock lock(mutex_);
+  while (!failure_ && (g.applying || !ready(g, step)))
+    if (!wait_for_change(lock, step, deadline)) return std::nullopt;
+  if (failure_) return std::nullopt;
+  g.read[std::size_t(worker)] = g.version;
+  lock.unlock();
+  const std::size_t each = width(group);
+  std::vector<float> rows;
+  rows.reserve(ids.size() * each);
+  const std::lock_guard group_lock(g.mutex);
+  for (const std::int64_t id : ids) {
+    const auto row = std::span(g.values).subspan(std::size_t(parts.place_of(id)) * each, each);
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  return rows;
 }
 
 std::vector<int> ServerState::behind(std::int64_t step) const {
@@ -261,6 +359,11 @@ void ServerState::request_stop() {
 std::int64_t ServerState::stop_step() const {
   const std::lock_guard lock(mutex_);
   return stop_step_;
+}
+
+double ServerState::delay_of(int worker) const {
+  const std::lock_guard lock(mutex_);
+  return delays_[std::size_t(worker)];
 }
 
 Seconds ServerState::apply_time(std::int64_t step) const {
@@ -293,7 +396,9 @@ void ServerState::count(Bytes received, Bytes sent) {
 }
 ServerReport ServerState::report() const {
   const std::lock_guard lock(mutex_);
-  return report_;
+  ServerReport report = report_;
+  if (!job_.synchronous && report.updates > 0) report.delay = delay_sum_ / double(report.updates);
+  return report;
 }
 
 std::vector<float> ServerState::optimizer_state(std::size_t group) {
