@@ -33,8 +33,8 @@ std::vector<LookupTable> lookup_tables(const ModelGraph& model) {
       from = &layers[index(from->inputs.front())];
     }
     if (!std::holds_alternative<InputLayer>(from->op)) continue;
-    const bool shared = std::ranges::any_of(
-        layers, [&](const Layer& other) { return other.tied_to == layer.id; });
+    const bool shared =
+        std::ranges::any_of(layers, [&](const Layer& other) { return other.tied_to == layer.id; });
     if (shared) continue;
     table->input = from->id;
     tables.push_back(*table);

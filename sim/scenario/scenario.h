@@ -83,10 +83,10 @@ struct StrategySpec {
   std::optional<PipelineSchedule> schedule;
   std::optional<Recompute> recompute;
   AllReduceKind all_reduce = AllReduceKind::automatic;
-  std::optional<bool> colocated;       // parameter servers on the workers' nodes
-  std::optional<ServerShards> shards;  // default: even
-  std::optional<Bytes> partition;      // larger variables are cut into pieces of at most so much
-  std::optional<bool> sparse_embeddings;           // default: true
+  std::optional<bool> colocated;          // parameter servers on the workers' nodes
+  std::optional<ServerShards> shards;     // default: even
+  std::optional<Bytes> partition;         // larger variables are cut into pieces of at most so much
+  std::optional<bool> sparse_embeddings;  // default: true
   std::optional<RowPartition> partition_strategy;  // of tables that servers share; default: mod
 };
 

@@ -72,9 +72,8 @@ Bytes ParameterServerSetup::to_busiest_server() const {
 }
 
 Bytes ParameterServerSetup::updated_on_busiest_server() const {
-  return most_on_a_server(*this, [](const ServerGroup& g, int server, int all) {
-    return g.updated_on(server, all);
-  });
+  return most_on_a_server(
+      *this, [](const ServerGroup& g, int server, int all) { return g.updated_on(server, all); });
 }
 
 bool ParameterServerSetup::servers_alike() const {

@@ -114,7 +114,8 @@ class TrafficOfLayers {
   }
 
   LayerTraffic of(LayerId layer) {
-    const Bytes variable = double(job_.model.counts()[index(layer)].trainable_parameters) * kVariable;
+    const Bytes variable =
+        double(job_.model.counts()[index(layer)].trainable_parameters) * kVariable;
     const std::vector<std::size_t> pieces = placer_.place(variable);
     LayerTraffic t{.values = std::vector<Bytes>(servers_),
                    .ids = std::vector<Bytes>(servers_),

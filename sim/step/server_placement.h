@@ -26,7 +26,7 @@ struct ServerGroup {
   Bytes size{};  // of its variables, and of their gradients, as far as a worker's step moves them
   Seconds forward{}, backward{};
   std::vector<Bytes> shards;  // by server; empty: each has as much
-  ServerBytes ids = {};       // of rows, beside: with the gradients, and with the request for values
+  ServerBytes ids = {};  // of rows, beside: with the gradients, and with the request for values
   /// Of variables that a synchronous step's sum of gradients changes: of rows those of all workers.
   std::optional<ServerBytes> updated = {};  // nullopt: what is moved
 
@@ -44,14 +44,15 @@ struct ServerGroup {
 std::vector<std::vector<Bytes>> placed_on_servers(std::span<const Bytes> variables, int servers,
                                                   ServerShards rule, Bytes partition);
 
-/// Samples of which a worker's step computes the gradient: of all its accelerators and micro-batches.
+/// Samples of which a worker's step computes the gradient: of all its accelerators and
+/// micro-batches.
 double samples_of_worker(const PlannedWorkload& job);
 
 /// Groups of about equal bytes, at most `count`, and what of each is on which of the servers. Of an
 /// embedding table the different rows that a worker's samples name in the mean (DrawnRows), placed
-/// where the table's pieces are: by rule `even` a piece for each server, else as placed_on_servers()
-/// cuts a variable of its size; rows go to pieces by ParameterServers::rows. Where no server has
-/// half a percent more than the mean they count as alike.
+/// where the table's pieces are: by rule `even` a piece for each server, else as
+/// placed_on_servers() cuts a variable of its size; rows go to pieces by ParameterServers::rows.
+/// Where no server has half a percent more than the mean they count as alike.
 std::vector<ServerGroup> server_groups(const PlannedWorkload& job, const ComputeTimes& times,
                                        int count, int servers, int live_workers);
 

@@ -84,8 +84,7 @@ Bytes traffic_of_busiest_server(const ParameterServerSetup& setup) {
 bool servers_are_busier(const ParameterServerSetup& setup) {
   Bytes to_busiest_node{};
   for (const auto& c : setup.classes) {
-    if (!c.local)
-      to_busiest_node = std::max(to_busiest_node, double(c.per_node) * setup.sent());
+    if (!c.local) to_busiest_node = std::max(to_busiest_node, double(c.per_node) * setup.sent());
   }
   return traffic_of_busiest_server(setup) > to_busiest_node;
 }

@@ -96,8 +96,7 @@ double DrawnRows::touched(double row, double log_sum, double draws) const {
 
 /// Rows [begin, end), counted from 0, all behind the first kOneByOne.
 double DrawnRows::sum(double begin, double end, double draws) const {
-  return integral(begin + 0.5, end + 0.5,
-                  [&](double x) { return touched(x, log_sum_, draws); });
+  return integral(begin + 0.5, end + 0.5, [&](double x) { return touched(x, log_sum_, draws); });
 }
 
 double DrawnRows::distinct(double draws) const {

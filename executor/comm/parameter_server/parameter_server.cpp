@@ -315,10 +315,8 @@ void Server::answer_rows(Channel& channel, int worker, const MessageHead& head) 
   if (rows * state_.width(tag.group) > state_.group_size(tag.group))
     throw WireError(fmt::format("{} rows of group {}", rows, tag.group));
   std::vector<RowId> ids(rows);
-  receive_payload(channel, head, std::as_writable_bytes(std::span(ids)),
-                  Deadline::after(timeout_));
-  const auto values =
-      state_.wait_rows(worker, tag.step, tag.group, ids, Deadline::after(timeout_));
+  receive_payload(channel, head, std::as_writable_bytes(std::span(ids)), Deadline::after(timeout_));
+  const auto values = state_.wait_rows(worker, tag.step, tag.group, ids, Deadline::after(timeout_));
   if (!values) give_up_on(tag.step);
   reply(channel, ServerMessage::rows, tag.group, std::as_bytes(std::span(*values)));
   state_.count(Bytes{double(head.length)}, Bytes{double(values->size() * sizeof(float))});

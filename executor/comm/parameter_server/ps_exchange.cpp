@@ -67,8 +67,8 @@ class PsExchange final : public GradientExchange {
 
   /// Of a table: the rows of this step, and what of them is on its way to a server.
   struct StepRows {
-    std::vector<bool> named;          // by row
-    std::vector<RowId> ids;           // those, ascending from push_rows() on
+    std::vector<bool> named;                     // by row
+    std::vector<RowId> ids;                      // those, ascending from push_rows() on
     std::vector<std::vector<std::byte>> pushed;  // by server
   };
 
@@ -92,8 +92,7 @@ class PsExchange final : public GradientExchange {
 template <class Body>
 void PsExchange::for_each_part(const Body& body) {
   for (std::size_t g = 0; g < job_.keys.groups.size(); ++g)
-    for (int s = 0; s < job_.keys.servers(); ++s)
-      body(*links_[std::size_t(s)], g, s);
+    for (int s = 0; s < job_.keys.servers(); ++s) body(*links_[std::size_t(s)], g, s);
 }
 
 std::vector<ServerLink::Times> PsExchange::wait_for_all() {
@@ -110,8 +109,8 @@ void PsExchange::start(ParameterView parameters) {
     std::vector<std::vector<float>> first;
     first.reserve(job_.keys.groups.size() * links_.size());
     for_each_part([&](ServerLink& link, std::size_t group, int server) {
-      link.initialize(group, first.emplace_back(
-                                 job_.keys.gather(group, server, parameters.values)));
+      link.initialize(group,
+                      first.emplace_back(job_.keys.gather(group, server, parameters.values)));
     });
     wait_for_all();
   }
@@ -146,9 +145,9 @@ void PsExchange::need_rows(std::size_t table, std::span<const std::int64_t> ids)
     for (const ServerLink::Times& t : wait_for_all()) sent_for_rows_ += t.sent;
     for (std::size_t s = 0; s < links_.size(); ++s)
       for (std::size_t k = 0; k < asked[s].size(); ++k)
-        std::ranges::copy(std::span(values[s]).subspan(k * width, width),
-                          parameters_.values.subspan(table + std::size_t(asked[s][k]) * width)
-                              .begin());
+        std::ranges::copy(
+            std::span(values[s]).subspan(k * width, width),
+            parameters_.values.subspan(table + std::size_t(asked[s][k]) * width).begin());
   }
   pulling_rows_ += Clock::now() - begin;
 }
@@ -257,8 +256,7 @@ std::vector<std::span<float>> PsExchange::optimizer_state() {
   std::vector<std::vector<float>> parts;
   parts.reserve(job_.keys.groups.size() * links_.size());
   for_each_part([&](ServerLink& link, std::size_t group, int server) {
-    link.get_state(group,
-                   parts.emplace_back(job_.keys.count_on(group, server) * state_.size()));
+    link.get_state(group, parts.emplace_back(job_.keys.count_on(group, server) * state_.size()));
   });
   wait_for_all();
   auto part = parts.cbegin();

@@ -18,8 +18,8 @@ struct TableKeys {
 };
 
 /// Groups of layers, each divided among all servers, so that every server has work from the first
-/// gradient to the last. A table is a group of its own, whose rows are divided by RowParts, the rule
-/// of the forecast.
+/// gradient to the last. A table is a group of its own, whose rows are divided by RowParts, the
+/// rule of the forecast.
 struct ServerKeys {
   std::vector<ParameterRange> groups;  // in the order of the flat buffer, without gaps
   std::vector<double> weights;         // a server's share is weights[s] / sum; of rows all have one

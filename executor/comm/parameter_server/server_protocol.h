@@ -26,10 +26,10 @@ enum class ServerMessage : std::uint16_t {
   state,
   put_state,  // tag: group; answered by `stored`
   stored,
-  flush,     // answered by `pushed`
-  begin,     // tag: the worker's first step; answered by `stored`
-  end,       // the worker has taken its last step; answered by `stored`
-  progress,  // answered by the same: all workers' RankProgress
+  flush,      // answered by `pushed`
+  begin,      // tag: the worker's first step; answered by `stored`
+  end,        // the worker has taken its last step; answered by `stored`
+  progress,   // answered by the same: all workers' RankProgress
   push_rows,  // tag: step and group; ids of its rows, ascending, then their gradients
   pull_rows,  // tag: step to begin and group; ids of its rows; answered by `rows`
   rows,       // tag: group; their values, in the order of the ids

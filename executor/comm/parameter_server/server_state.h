@@ -78,8 +78,7 @@ class ServerState {
   /// Waits for a table's values for `step` and copies the rows of `ids`. Nothing where the deadline
   /// passed, or failure(); throws WireError where one is not this server's.
   std::optional<std::vector<float>> wait_rows(int worker, std::int64_t step, std::size_t group,
-                                              std::span<const std::int64_t> ids,
-                                              Deadline deadline);
+                                              std::span<const std::int64_t> ids, Deadline deadline);
   /// Workers that have not finished `step`.
   std::vector<int> behind(std::int64_t step) const;
   /// The step that a worker that has finished `step` takes next, now that it is told: the first
@@ -111,10 +110,10 @@ class ServerState {
         mutex;  // of values and optimizer; never taken with mutex_ held, nor the other way round
     std::vector<float> values;
     std::optional<FlatOptimizer> optimizer;
-    std::vector<std::vector<float>> gradients;  // by worker
-    std::size_t width = 0;  // of a table: numbers of a row
+    std::vector<std::vector<float>> gradients;      // by worker
+    std::size_t width = 0;                          // of a table: numbers of a row
     std::vector<std::vector<std::int64_t>> places;  // of a table, by worker: of the pushed rows
-    std::vector<std::int64_t> read;  // by worker: version that it has pulled
+    std::vector<std::int64_t> read;                 // by worker: version that it has pulled
     std::vector<float> sum;
     std::vector<int> arrived;  // workers, of step `version`
     std::int64_t version = 0;  // updates so far
@@ -147,8 +146,8 @@ class ServerState {
   std::vector<RankProgress> progress_;             // by worker
   std::int64_t furthest_ = 0;                      // step that a worker was told to take
   std::int64_t stop_step_ = kNoStop;
-  std::vector<double> delays_;            // by worker, of its last update
-  double delay_sum_ = 0;                  // of groups' updates
+  std::vector<double> delays_;  // by worker, of its last update
+  double delay_sum_ = 0;        // of groups' updates
   std::optional<ServerFailure> failure_;
   ServerReport report_;
 };

@@ -100,10 +100,10 @@ void resolve_ids(Draft& draft, PlannedWorkload& job) {
   const std::vector<LookupTable> tables = lookup_tables(job.model);
   const auto needs_tables = [&](const char* path, bool given) {
     if (!given || !tables.empty()) return;
-    draft.error(path,
-                fmt::format("model {} has no embedding table that its samples look up",
-                            job.model.name()),
-                "leave it out; tables of which every row is trained in each step travel whole");
+    draft.error(
+        path,
+        fmt::format("model {} has no embedding table that its samples look up", job.model.name()),
+        "leave it out; tables of which every row is trained in each step travel whole");
   };
   const StrategySpec& strategy = workload.strategy;
   needs_tables("workload.zipf_exponent", workload.zipf_exponent.has_value());

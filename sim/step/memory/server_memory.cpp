@@ -67,16 +67,16 @@ std::optional<Diagnostic> check_server_memory(const Plan& plan, const PlannedWor
   const std::string& machine = server_pool(plan, servers).machine.name;
   Diagnostic d;
   d.at = places.find("workload.strategy.parameter_servers");
-  d.what = fmt::format(
-      "{} needs {} of memory on the fullest of {} parameter server{}, and a {} has {}",
-      job.model.name(), format_bytes(m.required()), std::max(1, servers.count),
-      servers.count > 1 ? "s" : "", machine, format_bytes(m.available));
+  d.what =
+      fmt::format("{} needs {} of memory on the fullest of {} parameter server{}, and a {} has {}",
+                  job.model.name(), format_bytes(m.required()), std::max(1, servers.count),
+                  servers.count > 1 ? "s" : "", machine, format_bytes(m.available));
   d.hint = fmt::format("variables {}, optimizer state {}, gradients {}", format_bytes(m.variables),
                        format_bytes(m.optimizer), format_bytes(m.gradients));
   const int enough = fewest_servers(plan, job);
   if (enough > 0)
-    d.hint += fmt::format("\n{} servers of {} hold it: parameter_servers: {}", enough, machine,
-                          enough);
+    d.hint +=
+        fmt::format("\n{} servers of {} hold it: parameter_servers: {}", enough, machine, enough);
   else
     d.hint += fmt::format(
         "\nno number of servers of {} holds it: one server has {} that is not split; shards: even, "

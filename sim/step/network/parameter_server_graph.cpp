@@ -157,11 +157,9 @@ class Transfers {
 
  private:
   ActivityId flow(const Route& route, PathId path, Bytes size, const Deps& after) {
-    return g_.add({.delay = s_.latency,
-                   .size = size,
-                   .path = path,
-                   .multiplicity = route.multiplicity},
-                  after);
+    return g_.add(
+        {.delay = s_.latency, .size = size, .path = path, .multiplicity = route.multiplicity},
+        after);
   }
 
   ActivityGraph& g_;

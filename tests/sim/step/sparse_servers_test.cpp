@@ -26,8 +26,7 @@ Plan dlrm(int workers, int servers, double exponent) {
 
 std::vector<ServerGroup> groups_of(const Plan& plan, int servers) {
   const PlannedWorkload& job = plan.jobs[0];
-  const ComputeTimes times =
-      compute_times(job, processor_of(plan.pools[0], job.precision), 2048);
+  const ComputeTimes times = compute_times(job, processor_of(plan.pools[0], job.precision), 2048);
   return server_groups(job, times, 16, servers, job.strategy.workers);
 }
 
@@ -153,13 +152,12 @@ TEST_CASE("servers that cannot hold the tables are refused, with the number that
 }
 
 TEST_CASE("a delay of updates: none for one worker, W - 1 for W alike, less behind a bound") {
-  ParameterServerSetup s{.classes = {{.count = 1, .nic = 1.25_GBps}},
-                         .servers = 1,
-                         .server_nic = 12.5_GBps,
-                         .apply_rate = BytesPerSecond{1e15},
-                         .groups = {{.size = Bytes{1e6},
-                                     .forward = Seconds{0.1},
-                                     .backward = Seconds{0.2}}}};
+  ParameterServerSetup s{
+      .classes = {{.count = 1, .nic = 1.25_GBps}},
+      .servers = 1,
+      .server_nic = 12.5_GBps,
+      .apply_rate = BytesPerSecond{1e15},
+      .groups = {{.size = Bytes{1e6}, .forward = Seconds{0.1}, .backward = Seconds{0.2}}}};
   const auto network = make_fluid_network();
   CHECK(asynchronous_pace(s, 0, 0.01, *network).delay == 0);
   for (const int workers : {2, 5, 16}) {
@@ -173,7 +171,8 @@ TEST_CASE("a delay of updates: none for one worker, W - 1 for W alike, less behi
   CHECK(asynchronous_pace(s, 1, 0.3, *network).delay < free);
 }
 
-TEST_CASE("steps to a target: without a delay the law's, with one (1 + d) times its noiseless part") {
+TEST_CASE(
+    "steps to a target: without a delay the law's, with one (1 + d) times its noiseless part") {
   Plan plan = dlrm(4, 2, 1.05);
   PlannedWorkload& job = plan.jobs[0];
   job.convergence = Convergence{.fewest = Samples{1e6}, .critical_batch = 4096};

@@ -81,8 +81,7 @@ TEST_CASE("the mean number of different rows is the sum over rows, at any skew a
     for (const std::int64_t rows : {1, 3, 511, 513, 20'000, 1'000'000})
       for (const double draws : {1.0, 100.0, 65'536.0, 1e7}) {
         INFO(s << ", " << rows << " rows, " << draws << " draws");
-        CHECK(DrawnRows(rows, s).distinct(draws) ==
-              Approx(exact(rows, s, draws)).epsilon(1e-5));
+        CHECK(DrawnRows(rows, s).distinct(draws) == Approx(exact(rows, s, draws)).epsilon(1e-5));
       }
   // Uniform: N (1 - (1 - 1/N)^m).
   CHECK(DrawnRows(40'000'000, 0).distinct(65'536) ==
