@@ -33,11 +33,22 @@ FlatOptimizer::FlatOptimizer(OptimizerRule rule, std::size_t count,
 
 void FlatOptimizer::update(std::int64_t step, double learning_rate, double gradient_scale,
                            std::span<float> weights, std::span<const float> gradients) {
-  RECKON_CHECK(weights.size() == count_);
   RECKON_CHECK(gradients.size() == count_);
-  for (const TrainedRange& range : trained_) {
+  update_part(step, learning_rate, gradient_scale, 0, weights, gradients);
+}
+
+void FlatOptimizer::update_part(std::int64_t step, double learning_rate, double gradient_scale,
+                                std::size_t part, std::span<float> weights,
+                                std::span<const float> gradients) {
+  RECKON_CHECK(weights.size() == count_);
+  RECKON_CHECK(part + gradients.size() <= count_);
+  for (const TrainedRange& trained : trained_) {
+    const std::size_t begin = std::max(trained.first, part);
+    const std::size_t end = std::min(trained.first + trained.count, part + gradients.size());
+    if (begin >= end) continue;
+    const TrainedRange range{.first = begin, .count = end - begin, .decays = trained.decays};
     const auto w = weights.subspan(range.first, range.count);
-    const auto g = gradients.subspan(range.first, range.count);
+    const auto g = gradients.subspan(range.first - part, range.count);
     const auto first = std::span(first_).subspan(range.first, range.count);
     const auto prepare = [&](auto rule) {
       rule.learning_rate = static_cast<float>(learning_rate);

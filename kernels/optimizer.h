@@ -35,6 +35,13 @@ class FlatOptimizer {
   void update(std::int64_t step, double learning_rate, double gradient_scale,
               std::span<float> weights, std::span<const float> gradients);
 
+  /// The same of weights [first, first + gradients.size()) alone: of the rows of a table that a
+  /// step has gradients of. All others, with what the optimizer has of them, stay as they are, as
+  /// with PyTorch's SparseAdam and TensorFlow's sparse updates: no momentum and no decay without a
+  /// gradient. `weights` has `count` elements.
+  void update_part(std::int64_t step, double learning_rate, double gradient_scale,
+                   std::size_t first, std::span<float> weights, std::span<const float> gradients);
+
   /// What a checkpoint keeps: velocities; or first and second moments. (count) each.
   std::vector<std::span<float>> state();
   const OptimizerRule& rule() const { return rule_; }

@@ -5,6 +5,7 @@
 
 #include "planner/site.h"
 #include "sim/scenario/resolve/workers.h"
+#include "sim/step/delayed_updates.h"
 #include "sim/step/step_model.h"
 
 // The model as a whole on every accelerator: single, mirrored, multi-worker, parameter servers, TPU
@@ -47,8 +48,8 @@ class WholeShapes {
       return;
     }
     const PlannedWorkload& job = s_.on.job();
-    shape.steps = job.steps;
     const StepEstimate step = step_of(job);
+    shape.steps = delayed_steps(job, step);
     shape.step_seconds = step.step.count();
     if (s_.takes_evidence) {
       const EvidenceFeatures f = features_of(s_.on.plan, job);

@@ -37,6 +37,7 @@ Json json_of(const StepEstimate& s) {
     json["push_seconds"] = s.push.count();
     json["pull_seconds"] = s.pull.count();
   }
+  if (s.delay > 0) json["delay_updates"] = s.delay;
   if (waits_for_more_than_gradients(s.exposed)) json["exposed_seconds"] = json_of(s.exposed);
   return json;
 }
@@ -208,6 +209,7 @@ Json json_of(const Forecast& f) {
                                  ? Json(f.step.samples_per_second.v * double(f.tokens_per_sample))
                                  : Json(nullptr);
   out["steps"] = f.steps;
+  if (f.delayed) out["steps_for_staleness"] = f.delayed->steps_of_delay();
   out["accelerators"] = f.accelerators;
   out["memory"] = json_of(f.memory);
   add_life(out, f);

@@ -51,6 +51,13 @@ std::string jobs(const Forecast& f) {
   return "\nThe jobs (waits: median; ends: since the first submit)\n" + rows.text();
 }
 
+/// What the delay of asynchronous updates costs.
+std::string staleness_text(const Forecast& f) {
+  if (!f.delayed) return "";
+  return fmt::format(", {} of them for staleness (mean delay {:.1f} updates)",
+                     format_count(std::round(f.delayed->steps_of_delay())), f.step.delay);
+}
+
 std::string step(const Forecast& f) {
   const StepEstimate& s = f.step;
   const double whole = s.step.count();
@@ -69,8 +76,8 @@ std::string step(const Forecast& f) {
   facts.row(
       {"step", fmt::format("{}, bound by {}", format_duration(s.step), to_text(s.bottleneck))});
   facts.row({"throughput", throughput_text(s, f.accelerators, f.tokens_per_sample)});
-  facts.row(
-      {"length", fmt::format("{} step{}", format_count(double(f.steps)), f.steps == 1 ? "" : "s")});
+  facts.row({"length", fmt::format("{} step{}{}", format_count(double(f.steps)),
+                                   f.steps == 1 ? "" : "s", staleness_text(f))});
   facts.row({"memory", fmt::format("{} on each accelerator", memory_text(f.memory))});
   if (s.communication.count() > 0)
     facts.row({"communication",

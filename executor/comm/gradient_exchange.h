@@ -30,6 +30,9 @@ struct ExchangeTimes {
   Seconds exposed_communication{};          // after the backward pass had ended
   Seconds push{}, pull{}, wait{}, apply{};  // parameter server: by phase; else 0 but apply
   Bytes sent{};                             // by this rank, payload
+  /// Asynchronous parameter servers: others' updates between this rank's pull and its own update,
+  /// mean over groups of layers.
+  double delay = 0;
   /// The step to take next: step + 1; later where the others went on without this rank's gradients
   /// (backup workers), which would be dropped again.
   std::int64_t next_step = 0;
@@ -61,6 +64,16 @@ class GradientExchange {
   virtual void take_block(std::size_t /*of_them*/) {}
   /// Are gradients exchanged in every (micro-)batch's backward pass? Else in a step's last.
   virtual bool exchanges_every_pass() const { return false; }
+  /// Does a rank read of embedding tables only the rows that it has asked for? Then need_rows()
+  /// before each forward pass, with the ids that a table is asked for by the batch.
+  virtual bool pulls_rows() const { return false; }
+  /// On return `values` have the rows of the table whose first weight is at `table`; only rows that
+  /// were asked for in a step have a gradient in it. Ids in any order, as often as they come.
+  /// Throws CommError.
+  virtual void need_rows(std::size_t /*table*/, std::span<const std::int64_t> /*ids*/) {}
+  /// Between steps: `values` become what all ranks have made, rows that were not asked for too.
+  /// Throws CommError.
+  virtual void fetch_values() {}
   /// Before each backward pass: those of the pass before may still be on their way.
   virtual void begin_backward() {}
   /// How long the thread that computes has waited in passes since the last call.

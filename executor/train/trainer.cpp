@@ -12,12 +12,33 @@
 #include "executor/train/lap.h"
 #include "executor/train/recipe.h"
 #include "sim/base/check.h"
+#include "sim/model/lookup_tables.h"
 
 namespace reckon {
 namespace {
 
 void report(const TrainerHooks& hooks, std::int64_t step, ProgressPhase phase) {
   if (hooks.progress) hooks.progress(step, phase);
+}
+
+/// The tables whose rows a batch names, in the flat buffer. An exchange knows which it pulls.
+std::vector<Trainer::PulledTable> tables_of(const ModelGraph& model,
+                                            const ParameterLayout& layout) {
+  std::vector<Trainer::PulledTable> pulled;
+  for (const LookupTable& table : lookup_tables(model)) {
+    const auto slot = std::ranges::find(layout.slots, table.layer, &ParameterSlot::layer);
+    RECKON_CHECK(slot != layout.slots.end());
+    std::size_t input = 0;
+    for (const Layer& layer : model.layers()) {
+      if (layer.id == table.input) break;
+      input += std::holds_alternative<InputLayer>(layer.op) ? 1 : 0;
+    }
+    pulled.push_back({.first_weight = slot->first,
+                      .input = input,
+                      .first = static_cast<std::size_t>(table.first),
+                      .ids = static_cast<std::size_t>(table.ids)});
+  }
+  return pulled;
 }
 
 }  // namespace
@@ -48,6 +69,7 @@ Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSour
       format_(sample_format(model)),
       runtime_(std::move(runtime)) {
   RECKON_CHECK(options_.share.own % options_.micro_batch == 0);
+  if (exchange_.pulls_rows()) pulled_tables_ = tables_of(model, runtime_->layout());
   if (exchange_.blocks_to_take().empty())
     initialise(model, runtime_->layout(), options_.seed, workers, runtime_->values());
 }
@@ -166,6 +188,7 @@ void Trainer::check_parameters(std::span<const float> values) const {
 }
 
 std::vector<StateTensor> Trainer::trained() {
+  exchange_.fetch_values();
   runtime_->to_host();
   std::vector<StateTensor> tensors;
   const std::span<const float> values = runtime_->values();
@@ -205,6 +228,21 @@ std::vector<StateTensor> Trainer::state() {
   return tensors;
 }
 
+/// Those of all micro-batches of a step: each row travels once.
+void Trainer::pull_rows_of(const BatchView& batch) {
+  std::vector<std::int64_t> ids;
+  for (const PulledTable& table : pulled_tables_) {
+    const std::span<const float> all = batch.inputs[table.input];
+    const std::size_t samples = static_cast<std::size_t>(options_.micro_batch);
+    const std::size_t each = all.size() / samples;
+    ids.clear();
+    for (std::size_t b = 0; b < samples; ++b)
+      for (std::size_t k = 0; k < table.ids; ++k)
+        ids.push_back(static_cast<std::int64_t>(all[b * each + table.first + k]));
+    exchange_.need_rows(table.first_weight, ids);
+  }
+}
+
 StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks) {
   const std::int64_t step = steps_done_;
   const RankShare& share = options_.share;
@@ -212,11 +250,19 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
   m.learning_rate = learning_rate(options_.optimizer, step, options_.steps);
 
   report(hooks, step, ProgressPhase::computing);
+  Seconds pulling{};  // of rows, which the exchange measures
   const PassTimes passes = runtime_->run_passes(
       {.count = share.own / options_.micro_batch,
        .scale = static_cast<double>(options_.micro_batch) / static_cast<double>(share.global_batch),
        .exchanged_every_pass = exchange_.exchanges_every_pass(),
-       .load = [&] { return loader.next().batch->view(); },
+       .load =
+           [&] {
+             BatchView batch = loader.next().batch->view();
+             Lap lap;
+             pull_rows_of(batch);
+             pulling += lap.next();
+             return batch;
+           },
        .position =
            [&](std::int64_t k) {
              return StepPosition{step, share.first_of_step + k * options_.micro_batch};
@@ -226,7 +272,7 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
        .take_waited = [&] { return exchange_.take_waited(); },
        .check = [&](double loss) { check_loss(loss, m); }});
   m.loss = passes.loss;
-  m.data_wait = passes.data_wait;
+  m.data_wait = passes.data_wait - pulling;
   m.forward = passes.forward;
   m.backward = passes.backward;
 
@@ -284,6 +330,7 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
 }
 
 double Trainer::evaluate(const BatchView& batch) {
+  exchange_.fetch_values();
   return runtime_->forward(batch, {steps_done_, 0}, false);
 }
 

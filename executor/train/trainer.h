@@ -65,6 +65,12 @@ struct TrainerHooks {
 
 class Trainer {
  public:
+  /// Where rows of a table are pulled: its first weight in the flat buffer, and where in a sample's
+  /// input its ids are.
+  struct PulledTable {
+    std::size_t first_weight = 0, input = 0, first = 0, ids = 0;
+  };
+
   /// Draws the first weights. All arguments must outlive it. cannot_run(model) must be empty.
   Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
           GradientExchange& exchange, Workers& workers);
@@ -109,6 +115,7 @@ class Trainer {
 
  private:
   StepMeasurement run_step(class DataLoader& loader, const TrainerHooks& hooks);
+  void pull_rows_of(const BatchView& batch);
   void start_exchange();
   void check_loss(double loss, const StepMeasurement& m) const;
   void check_parameters(std::span<const float> values) const;
@@ -124,6 +131,7 @@ class Trainer {
   const DataSource& data_;
   GradientExchange& exchange_;
   SampleFormat format_;
+  std::vector<PulledTable> pulled_tables_;
   std::unique_ptr<StepRuntime> runtime_;
   std::vector<AlignedBuffer<float>> restored_optimizer_;  // until start()
   std::int64_t steps_done_ = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "executor/worker/compute.h"
 #include "executor/worker/session.h"
 #include "sim/base/standard_streams.h"
+#include "sim/model/lookup_tables.h"
 #include "sim/scenario/resolve/one_worker.h"
 
 namespace reckon::worker {
@@ -109,8 +111,20 @@ ServerJob server_job(const JobOptions& options, const PlannedWorkload& job,
                      const WorkerIdentity& me) {
   const ParameterLayout layout = parameter_layout(job.model);
   std::vector<ParameterRange> layers;
-  for (const ParameterSlot& slot : layout.slots) layers.push_back({slot.first, slot.count});
-  return {.keys = server_keys(layers, std::vector<double>(static_cast<std::size_t>(me.servers), 1)),
+  std::vector<TableKeys> tables;
+  const auto pulled = job.strategy.servers->sparse_embeddings ? lookup_tables(job.model)
+                                                              : std::vector<LookupTable>{};
+  for (const ParameterSlot& slot : layout.slots) {
+    layers.push_back({slot.first, slot.count});
+    TableKeys& keys = tables.emplace_back();
+    if (const auto table = std::ranges::find(pulled, slot.layer, &LookupTable::layer);
+        table != pulled.end())
+      keys = {.rows = static_cast<std::size_t>(table->rows),
+              .width = static_cast<std::size_t>(table->width),
+              .rule = job.strategy.servers->rows};
+  }
+  return {.keys = server_keys(layers, std::vector<double>(static_cast<std::size_t>(me.servers), 1),
+                              tables),
           .workers = me.workers,
           .synchronous = job.strategy.synchronous(),
           .backup_workers = job.strategy.backup_workers(),
@@ -179,8 +193,9 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
                     *options.steps, job.steps, *options.steps));
   DataSpec data = job.data;
   if (!options.data.empty()) data.path = std::filesystem::absolute(options.data).string();
-  const auto source = open_data(data, loaded.directory, job.model, plan.seed,
-                                static_cast<std::int64_t>(job.dataset.samples.value.v));
+  const auto source =
+      open_data(data, loaded.directory, job.model, plan.seed,
+                static_cast<std::int64_t>(job.dataset.samples.value.v), job.zipf_exponent.value);
 
   const std::optional<JobSecret> secret = secret_of(options, me);  // before files are touched
   const RunEnvironment environment = RunEnvironment::read();

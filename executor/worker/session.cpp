@@ -193,7 +193,8 @@ void Session::record(const StepMeasurement& m) {
                  .apply = with_servers() ? x.apply : Seconds{0},
                  .sent = x.sent,
                  .samples = m.samples,
-                 .loss = m.loss};
+                 .loss = m.loss,
+                 .delay = waits_for_nobody() ? std::optional(x.delay) : std::nullopt};
     r.other = rest_of(r);
     keep(r);
   }

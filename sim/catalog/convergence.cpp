@@ -59,7 +59,11 @@ std::map<Group, std::vector<ConvergencePoint>> groups_of(std::span<const Converg
 }  // namespace
 
 Samples samples_to_target(const Convergence& law, std::int64_t global_batch) {
-  const double more = law.critical_batch > 0 ? double(global_batch) / law.critical_batch : 0;
+  return delayed_samples_to_target(law, double(global_batch), 0);
+}
+
+Samples delayed_samples_to_target(const Convergence& law, double batch, double delay) {
+  const double more = law.critical_batch > 0 ? (1 + delay) * batch / law.critical_batch : 0;
   return law.fewest * (1 + more);
 }
 

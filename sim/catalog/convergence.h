@@ -46,6 +46,16 @@ struct Convergence {
 /// Samples to the target with steps of `global_batch`.
 Samples samples_to_target(const Convergence& law, std::int64_t global_batch);
 
+/// The same with updates of `batch` samples each, of whose gradients each is one of parameters that
+/// `delay` other updates have changed since, in the mean. A delay counts where noise does not:
+/// updates
+///   S(B, d) = S_min ((1 + d) + B_crit / B)
+/// [Stich and Karimireddy 2020, "The error-feedback framework", JMLR 21(237): T = O(sigma^2 / eps^2
+/// + (tau + 1) L / eps); by the mean delay: Koloskova et al. 2022, "Sharper convergence guarantees
+/// for asynchronous SGD", NeurIPS], so
+///   E(B, d) = E_min (1 + (1 + d) B / B_crit).
+Samples delayed_samples_to_target(const Convergence& law, double batch, double delay);
+
 /// By how much a run's samples may differ from the law's: 5th to 95th percentile of the points
 /// around it, as normal in the logarithm.
 Fact<double> spread_of(const Convergence& law);

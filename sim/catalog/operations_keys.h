@@ -77,6 +77,7 @@ inline constexpr std::string_view kMemorySpread = "framework.memory_spread_fract
 inline constexpr std::string_view kStepJitter = "framework.step_jitter_fraction";
 inline constexpr std::string_view kOverlapSlowdown = "framework.overlap_slowdown_fraction";
 inline constexpr std::string_view kExpertImbalance = "framework.expert_imbalance_fraction";
+inline constexpr std::string_view kZipfExponent = "framework.zipf_exponent_fraction";
 
 inline constexpr std::string_view kSpotFall = "prices.spot_fall_in_year_fraction";
 inline constexpr std::string_view kSpotRise = "prices.spot_rise_in_year_fraction";
@@ -139,6 +140,7 @@ inline constexpr std::array kAll{kScanInterval,
                                  kFragmentation,
                                  kMemorySpread,
                                  kStepJitter,
+                                 kZipfExponent,
                                  kOverlapSlowdown,
                                  kExpertImbalance,
                                  kSpotFall,

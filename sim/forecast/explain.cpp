@@ -5,6 +5,7 @@
 
 #include "sim/base/check.h"
 #include "sim/forecast/warnings.h"
+#include "sim/step/delayed_updates.h"
 
 namespace reckon {
 
@@ -115,7 +116,9 @@ std::optional<Usd> running_cost_per_hour(const Plan& plan) {
 
 Change change_of(std::string what, const Plan& changed, const StepEstimate& step) {
   Change c{std::move(what), "", step.step, step.samples_per_second, {}, std::nullopt};
-  c.training = Samples{changed.jobs.front().total_samples} / step.samples_per_second;
+  const PlannedWorkload& job = changed.jobs.front();
+  c.training = Samples{job.total_samples * samples_factor_of(delayed_length(job, step))} /
+               step.samples_per_second;
   if (const auto hourly = running_cost_per_hour(changed))
     c.cost = *hourly * (c.training.count() / 3600);
   return c;

@@ -257,8 +257,13 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
   }
   check_setup(plan, options.threads, options.limits);
   const ForecastSetup setup = make_setup(plan, network);
-  for (std::size_t k = 0; k < f.jobs.size(); ++k) f.jobs[k].step = setup.jobs[k].paced.step;
+  for (std::size_t k = 0; k < f.jobs.size(); ++k) {
+    f.jobs[k].step = setup.jobs[k].paced.step;
+    f.jobs[k].steps = setup.jobs[k].paced.pace.steps;
+  }
   f.step = f.jobs.front().step;
+  f.steps = f.jobs.front().steps;
+  f.delayed = delayed_length(plan.jobs.front(), f.step);
   for (const JobForecast& job : f.jobs)
     if (f.engine == kNoEngine) f.engine = job.step.engine;
   f.checkpoint_interval = setup.jobs.front().paced.pace.checkpoint_interval;

@@ -14,6 +14,7 @@
 #include "sim/forecast/quantiles.h"
 #include "sim/forecast/rates.h"
 #include "sim/scenario/plan.h"
+#include "sim/step/delayed_updates.h"
 #include "sim/step/step.h"
 
 // From a plan to an answer with its uncertainty: N replications of the cluster, each with its own
@@ -87,6 +88,7 @@ struct Forecast {
   std::vector<JobForecast> jobs;  // in the order of the plan
   StepEstimate step;
   std::int64_t steps = 0;
+  std::optional<DelayedLength> delayed;  // of asynchronous training to an accuracy: in `steps`
   int accelerators = 0;
   std::int64_t tokens_per_sample = 0;  // tokens_per_sample()
   MemoryEstimate memory;

@@ -5,6 +5,7 @@
 
 #include "sim/base/check.h"
 #include "sim/scenario/restart.h"
+#include "sim/step/delayed_updates.h"
 #include "sim/step/step_model.h"
 
 namespace reckon {
@@ -116,7 +117,8 @@ PaceFactors factors_of(const Plan& plan, const StepEstimate& step, const PacedJo
   const PlannedWorkload& job = plan.jobs.front();
   PaceFactors f;
   f.step = ratio(step.step, median.step.step);
-  f.evaluation = ratio(evaluation_time(plan, job, step) * job.evaluations, median.pace.evaluation);
+  f.evaluation = ratio(evaluation_time(plan, job, step) * job.evaluations,
+                       evaluation_time(plan, job, median.step) * job.evaluations);
   // Of both parts of an asynchronous save: the step beside it is the median's.
   const SaveTimes save = save_times(plan, job, median.step);
   f.save =
@@ -144,10 +146,11 @@ PacedJob make_pace(const Plan& plan, const NetworkModel& network) {
   PacedJob result;
   result.step = cache.at(job.strategy.workers);
   JobPace& pace = result.pace;
-  pace.steps = job.steps;
+  const double longer = samples_factor_of(delayed_length(job, result.step));
+  pace.steps = delayed_steps(job, result.step);
   pace.step_by_workers = step_by_workers(job, cache);
   pace.input_share = ratio(result.step.exposed_input, result.step.step);
-  pace.evaluation = evaluation_time(plan, job, result.step) * job.evaluations;
+  pace.evaluation = evaluation_time(plan, job, result.step) * (job.evaluations * longer);
   const SaveTimes save = save_times(plan, job, result.step);
   pace.checkpoint_save = save.stall;
   pace.checkpoint_write = save.write;

@@ -56,6 +56,7 @@ void for_each_field(R& r, F&& f) {
   f("sent_bytes", r.sent);
   f("samples", r.samples);
   f("loss", r.loss);
+  f("delay_updates", r.delay);
 }
 
 template <class R, class F>

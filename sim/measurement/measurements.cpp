@@ -29,8 +29,8 @@ constexpr std::size_t kLineMax = std::size_t{1} << 20;
 constexpr std::string_view kBegin = "{\"record\":";
 /// Keys that older records lack. A line may be all that is read, without the record that says the
 /// version.
-constexpr std::array<std::string_view, 3> kLaterKeys{"other_seconds", "plan_digest",
-                                                     "planned_digest"};
+constexpr std::array<std::string_view, 4> kLaterKeys{"other_seconds", "plan_digest",
+                                                     "planned_digest", "delay_updates"};
 bool came_later(std::string_view key) {
   return std::find(kLaterKeys.begin(), kLaterKeys.end(), key) != kLaterKeys.end();
 }
@@ -273,7 +273,10 @@ std::string to_json(const MeasurementRecord& record) {
   Json json = {{"record", std::string(kRecords[record.index()])}};
   std::visit(
       [&](const auto& r) {
-        for_each_field(r, [&](const char* key, const auto& value) { json[key] = write(value); });
+        for_each_field(r, [&](const char* key, const auto& value) {
+          Json written = write(value);
+          if (!written.is_null() || !came_later(key)) json[key] = std::move(written);
+        });
       },
       record);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -66,6 +66,8 @@ struct StepRecord {
   Bytes sent{};                             // by this rank, payload
   std::int64_t samples = 0;                 // of all ranks
   std::optional<double> loss;               // mean over the samples; absent: not a number
+  /// Asynchronous parameter servers: others' updates between the rank's pull and its own update.
+  std::optional<double> delay;
 };
 
 /// What no part of a step has.

@@ -199,6 +199,15 @@ void add_length(AssumptionTable& table, const Plan& plan) {
       "factor", kLife, [](auto& p) -> auto& { return p.jobs.front().samples_factor; });
 }
 
+/// Which rows of embedding tables a batch touches.
+void add_ids(AssumptionTable& table, const Plan& plan) {
+  const auto& servers = plan.jobs.front().strategy.servers;
+  if (!servers || !servers->sparse_embeddings) return;
+  table.add(
+      "skew of the ids of embedding tables (exponent of a Zipf law)", "workload.zipf_exponent",
+      "exponent", kStep, [](auto& p) -> auto& { return p.jobs.front().zipf_exponent; });
+}
+
 /// Several processes that wait for each other; what the framework reserves decides whether a step
 /// fits, not how long it takes.
 void add_framework(AssumptionTable& table, const Plan& plan) {
@@ -286,6 +295,7 @@ std::vector<PlanAssumption> assumptions_of(const Plan& plan) {
   add_input_and_storage(table, plan);
   planning::add_notice(table, plan);
   add_length(table, plan);
+  add_ids(table, plan);
   planning::add_start(table);
   add_framework(table, plan);
   planning::add_disruptions(table, plan);

@@ -31,6 +31,9 @@ struct ParameterServers {
   bool colocated = false;  // on the first workers' nodes, one a node
   ServerShards shards = ServerShards::even;
   Bytes partition{};  // 0: variables stay whole
+  /// Of embedding tables the rows of a batch travel, and their ids; false: whole tables.
+  bool sparse_embeddings = true;
+  RowPartition rows = RowPartition::mod;  // of a table that several servers share
 };
 
 /// A job's workers, how they split it, and where wanted its parameter servers. Of a job with
@@ -154,6 +157,8 @@ struct PlannedWorkload {
   PlannedStrategy strategy;
   PlannedCheckpoint checkpoint;
   std::optional<PlannedRestart> restart;  // nullopt: the scenario does not say
+  /// Ids of embedding tables are drawn by p(k) ~ 1 / (k + 1)^s, row 0 most often; 0: all alike.
+  Fact<double> zipf_exponent{0.0};
 };
 /// How the job lies on its accelerators now: the strategy's layout, with the data ranks that the
 /// other degrees leave of its accelerators, and the micro-batches of its global batch.

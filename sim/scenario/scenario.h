@@ -85,9 +85,11 @@ struct StrategySpec {
   std::optional<PipelineSchedule> schedule;
   std::optional<Recompute> recompute;
   AllReduceKind all_reduce = AllReduceKind::automatic;
-  std::optional<bool> colocated;       // parameter servers on the workers' nodes
-  std::optional<ServerShards> shards;  // default: even
-  std::optional<Bytes> partition;      // larger variables are cut into pieces of at most so much
+  std::optional<bool> colocated;          // parameter servers on the workers' nodes
+  std::optional<ServerShards> shards;     // default: even
+  std::optional<Bytes> partition;         // larger variables are cut into pieces of at most so much
+  std::optional<bool> sparse_embeddings;  // default: true
+  std::optional<RowPartition> partition_strategy;  // of tables that servers share; default: mod
 };
 
 /// Frequent checkpoints near the job, of which the storage has every so many.
@@ -151,6 +153,7 @@ struct WorkloadSpec {
   OptimizerSettings optimizer_settings;
   std::optional<DataSpec> data;
   std::optional<int> batch_per_accelerator, global_batch;
+  std::optional<double> zipf_exponent;  // of the ids that embedding tables are asked for
   std::optional<double>
       evaluate_every_epochs;  // evaluation: {every_epochs: 4}; absent: none is run
   std::string stack;          // software stack whose efficiencies apply; "" = any

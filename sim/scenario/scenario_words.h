@@ -45,6 +45,14 @@ constexpr auto words_of(ServerShards) {
                     Word<ServerShards>{"balanced", ServerShards::balanced}};
 }
 
+/// Which rows of an embedding table go together where servers share it: rows that are equal modulo
+/// the number of parts, or neighbours [TensorFlow, tf.nn.embedding_lookup, partition_strategy].
+enum class RowPartition { mod, div };
+constexpr auto words_of(RowPartition) {
+  return std::array{Word<RowPartition>{"mod", RowPartition::mod},
+                    Word<RowPartition>{"div", RowPartition::div}};
+}
+
 enum class Recompute { none, selective, full };
 constexpr auto words_of(Recompute) {
   return std::array{Word<Recompute>{"none", Recompute::none},
@@ -109,7 +117,7 @@ constexpr auto words_of(LearningRateSchedule) {
                     Word<LearningRateSchedule>{"cosine", LearningRateSchedule::cosine}};
 }
 
-enum class DataFormat { synthetic, cifar10, mnist, tokens, text, characters, images };
+enum class DataFormat { synthetic, cifar10, mnist, tokens, text, characters, images, clicks };
 constexpr auto words_of(DataFormat) {
   return std::array{Word<DataFormat>{"synthetic", DataFormat::synthetic},
                     Word<DataFormat>{"cifar10", DataFormat::cifar10},
@@ -117,7 +125,8 @@ constexpr auto words_of(DataFormat) {
                     Word<DataFormat>{"tokens", DataFormat::tokens},
                     Word<DataFormat>{"text", DataFormat::text},
                     Word<DataFormat>{"characters", DataFormat::characters},
-                    Word<DataFormat>{"images", DataFormat::images}};
+                    Word<DataFormat>{"images", DataFormat::images},
+                    Word<DataFormat>{"clicks", DataFormat::clicks}};
 }
 
 enum class Role { worker, chief, parameter_server, evaluator, inference };

@@ -1,22 +1,12 @@
 #include "sim/step/parameter_server.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <numeric>
-#include <queue>
 
-#include "sim/base/check.h"
-#include "sim/base/limits.h"
 #include "sim/base/random.h"
-#include "sim/step/buckets.h"
 
 namespace reckon {
 namespace {
-
-constexpr Bytes kVariable{4};  // fp32 on the servers and on the wire
 
 /// Wire bytes of gradients a second that a server's CPUs take in. Per element of 4 bytes: adding to
 /// the accumulator is 1 FLOP and 12 bytes of memory traffic; applying with momentum 4 FLOPs and 20
@@ -45,140 +35,49 @@ int ParameterServerSetup::workers() const {
   return n;
 }
 
-Bytes ParameterServerSetup::variables() const {
+Bytes ParameterServerSetup::values() const {
   Bytes total{};
   for (const auto& g : groups) total += g.size;
   return total;
 }
 
-Bytes ParameterServerSetup::of_busiest_server() const {
-  if (servers_alike()) return variables() / double(servers);
-  Bytes most{};
-  for (int k = 0; k < servers; ++k) {
+Bytes ParameterServerSetup::sent() const {
+  Bytes total{};
+  for (const auto& g : groups) total += g.size + 2 * g.ids.size;
+  return total;
+}
+
+namespace {
+
+/// The most that any server has of all groups together, `on` the bytes of one.
+template <class On>
+Bytes most_on_a_server(const ParameterServerSetup& setup, const On& on) {
+  const auto held_by = [&](int server, int servers) {
     Bytes held{};
-    for (const auto& g : groups)
-      held += g.shards.empty() ? g.size / double(servers) : g.shards[std::size_t(k)];
-    most = std::max(most, held);
-  }
+    for (const auto& g : setup.groups) held += on(g, server, servers);
+    return held;
+  };
+  if (setup.servers_alike()) return held_by(0, 1) / double(setup.servers);
+  Bytes most{};
+  for (int k = 0; k < setup.servers; ++k) most = std::max(most, held_by(k, setup.servers));
   return most;
+}
+
+}  // namespace
+
+Bytes ParameterServerSetup::to_busiest_server() const {
+  return most_on_a_server(*this, [](const ServerGroup& g, int server, int all) {
+    return g.values_on(server, all) + 2 * g.ids.on(server, all);
+  });
+}
+
+Bytes ParameterServerSetup::updated_on_busiest_server() const {
+  return most_on_a_server(
+      *this, [](const ServerGroup& g, int server, int all) { return g.updated_on(server, all); });
 }
 
 bool ParameterServerSetup::servers_alike() const {
   return std::ranges::all_of(groups, [](const ServerGroup& g) { return g.shards.empty(); });
-}
-
-namespace {
-
-/// Of one variable. So many are as good as an even split, and no partition of a byte is endless.
-constexpr double kMostPieces = 65'536;
-
-/// What is held for each variable on each server must fit in memory.
-void check_placement(std::size_t variables, int servers) {
-  constexpr double kMost = 1e8;
-  if (double(variables) * servers > kMost)
-    throw TooMuchWork(
-        fmt::format("{} variables on {} parameter servers are more than {:.0e} shards", variables,
-                    servers, kMost),
-        "fewer parameter servers, or shards: even");
-}
-
-/// The server that holds least, the first of equals.
-class ServersByLoad {
- public:
-  explicit ServersByLoad(int servers) {
-    for (int k = 0; k < servers; ++k) heap_.emplace(0.0, k);
-  }
-  std::size_t give(Bytes piece) {
-    const auto [held, server] = heap_.top();
-    heap_.pop();
-    heap_.emplace(held + piece.v, server);
-    return std::size_t(server);
-  }
-
- private:
-  std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>>
-      heap_;
-};
-
-}  // namespace
-
-std::vector<std::vector<Bytes>> placed_on_servers(std::span<const Bytes> variables, int servers,
-                                                  ServerShards rule, Bytes partition) {
-  check_placement(variables.size(), servers);
-  std::vector<std::vector<Bytes>> placed;
-  ServersByLoad by_load(servers);
-  std::size_t next = 0;
-  for (const Bytes variable : variables) {
-    auto& of = placed.emplace_back(std::size_t(servers), Bytes{});
-    if (rule == ServerShards::even) {
-      for (Bytes& part : of) part = variable / double(servers);
-      continue;
-    }
-    const double pieces =
-        partition.v > 0 ? std::clamp(std::ceil(variable / partition), 1.0, kMostPieces) : 1;
-    for (double piece = 0; piece < pieces && variable.v > 0; ++piece) {
-      const std::size_t server =
-          rule == ServerShards::round_robin ? next++ % of.size() : by_load.give(variable / pieces);
-      of[server] += variable / pieces;
-    }
-  }
-  return placed;
-}
-
-namespace {
-
-/// Where the variables of each group are, layer by layer.
-class GroupShards {
- public:
-  GroupShards(const PlannedWorkload& job, const ComputeTimes& times, int servers) {
-    const ParameterServers& s = *job.strategy.servers;
-    if (s.shards == ServerShards::even || servers < 2) return;
-    std::vector<Bytes> variables;
-    for (const LayerTime& t : times.layers)
-      variables.push_back(double(job.model.counts()[index(t.layer)].trainable_parameters) *
-                          kVariable);
-    placed_ = placed_on_servers(variables, servers, s.shards, s.partition);
-  }
-  /// The next layer's, added to a group's.
-  void add_layer(std::vector<Bytes>& group) {
-    if (placed_.empty()) return;
-    const auto& layer = placed_[next_++];
-    group.resize(layer.size());
-    for (std::size_t k = 0; k < layer.size(); ++k) group[k] += layer[k];
-  }
-
- private:
-  std::vector<std::vector<Bytes>> placed_;
-  std::size_t next_ = 0;
-};
-
-}  // namespace
-
-std::vector<ServerGroup> server_groups(const PlannedWorkload& job, const ComputeTimes& times,
-                                       int count, int servers) {
-  GroupShards shards(job, times, servers);
-  ServerGroupRule rule(double(job.model.trainable_parameters()) * kVariable, count);
-  std::vector<ServerGroup> groups;
-  ServerGroup open;
-  for (const LayerTime& t : times.layers) {
-    open.forward += t.forward;
-    open.backward += t.backward;
-    const Bytes variables =
-        double(job.model.counts()[index(t.layer)].trainable_parameters) * kVariable;
-    open.size += variables;
-    shards.add_layer(open.shards);
-    if (rule.add(variables)) {
-      groups.push_back(open);
-      open = {};
-    }
-  }
-  if (open.size.v > 0 || groups.empty()) {
-    groups.push_back(open);
-  } else {
-    groups.back().forward += open.forward;
-    groups.back().backward += open.backward;
-  }
-  return groups;
 }
 
 namespace {
@@ -222,7 +121,7 @@ ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,
     const int nodes = (live_workers + workers_per_node(host) - 1) / workers_per_node(host);
     setup.servers = std::min(setup.servers, std::max(1, nodes));
   }
-  setup.groups = server_groups(job, times, group_count, setup.servers);
+  setup.groups = server_groups(job, times, group_count, setup.servers, live_workers);
   if (of.count == 0) {
     // Variables on the first worker's host: its own workers reach them over their bus.
     const BytesPerSecond bus =
@@ -261,7 +160,7 @@ ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,
   setup.latency = host.network_link.latency.value;
   const ServerWork update = job.optimizer == Optimizer::adamw ? kAdamw : kMomentum;
   setup.apply_rate = server_rate(*servers, of.synchronous ? kAdd : update);
-  setup.update = setup.of_busiest_server() / server_rate(*servers, update);
+  setup.update = setup.updated_on_busiest_server() / server_rate(*servers, update);
   limit_by_spine(setup, plan.fabric);
   return setup;
 }

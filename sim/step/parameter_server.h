@@ -6,11 +6,13 @@
 #include "sim/step/compute.h"
 #include "sim/step/network/collectives.h"
 #include "sim/step/network/network.h"
+#include "sim/step/server_placement.h"
 
 // Parameter-server training as flows over NICs. W workers pull the variables from P servers, each
 // of which holds 1/P of every group of layers, compute, and push gradients while the backward pass
-// goes on; servers add up and apply (docs/MODELS.md, "Parameter servers"). Folded graphs use that
-// servers are alike and that workers of a class are.
+// goes on; servers add up and apply (docs/MODELS.md, "Parameter servers"). Of embedding tables the
+// rows of a batch travel alone. Folded graphs use that servers are alike and that workers of a
+// class are.
 namespace reckon {
 
 /// Workers that are alike: same machine, same distance to the servers.
@@ -25,13 +27,6 @@ struct WorkerClass {
   BytesPerSecond bus{};
 };
 
-/// One layer group, in the order of the forward pass.
-struct ServerGroup {
-  Bytes size{};  // of its variables, and of their gradients
-  Seconds forward{}, backward{};
-  std::vector<Bytes> shards;  // by server; empty: each has as much
-};
-
 struct ParameterServerSetup {
   std::vector<WorkerClass> classes;
   int servers = 1;
@@ -44,20 +39,17 @@ struct ParameterServerSetup {
   std::vector<ServerGroup> groups;
 
   int workers() const;
-  Bytes variables() const;
-  Bytes of_busiest_server() const;  // variables of the server that has most
-  bool servers_alike() const;       // each has as much of every group
+  Bytes values() const;  // that a worker pulls in a step
+  /// What a worker sends in a step: gradients, and the ids of rows with them and before, with the
+  /// request for their values.
+  Bytes sent() const;
+  /// The same to the server that gets most of it.
+  Bytes to_busiest_server() const;
+  /// Of it what the server applies that applies most.
+  Bytes updated_on_busiest_server() const;
+  bool servers_alike() const;  // each has as much of every group
 };
 
-/// Which server each variable is on, by bytes: variables larger than `partition` (0: none) are cut
-/// into equal pieces, then pieces are placed in their order by the rule. The sum over servers is
-/// the variables'. Rule `even`: an equal part of each.
-std::vector<std::vector<Bytes>> placed_on_servers(std::span<const Bytes> variables, int servers,
-                                                  ServerShards rule, Bytes partition);
-
-/// Groups of about equal bytes, at most `count`, and what of each is on which of the servers.
-std::vector<ServerGroup> server_groups(const PlannedWorkload& job, const ComputeTimes& times,
-                                       int count, int servers);
 /// `live_workers` of the plan's on its nodes; with no server process the variables are on the first
 /// worker's host.
 ParameterServerSetup server_setup(const Plan& plan, const PlannedWorkload& job,
@@ -80,17 +72,20 @@ NetworkProblem one_way(const ParameterServerSetup& setup, OneWay way, bool fold 
 /// standard deviation of a worker's compute time.
 struct AsynchronousRun {
   NetworkProblem problem;
-  std::vector<std::vector<ActivityId>> step_end;  // by worker, by step
+  std::vector<std::vector<ActivityId>> step_begin, step_end;  // by worker, by step
 };
 AsynchronousRun asynchronous_steps(const ParameterServerSetup& setup, int steps, int staleness,
                                    double jitter, bool fold = true);
 
-/// Worker steps a second of all workers together, in the steady part of the run: simulated with the
-/// same network engine rather than by queueing formulas, because a formula for closed networks
-/// (mean value analysis) assumes exponential times and overstates the waiting of nearly
-/// deterministic steps.
-double asynchronous_rate(const ParameterServerSetup& setup, int staleness, double jitter,
-                         const NetworkModel& model);
+/// The steady part of such a run: simulated with the same network engine rather than by queueing
+/// formulas, because a formula for closed networks (mean value analysis) assumes exponential times
+/// and overstates the waiting of nearly deterministic steps.
+struct AsynchronousPace {
+  double rate = 0;   // worker steps a second of all workers together
+  double delay = 0;  // mean number of others' updates between a worker's pull and its own update
+};
+AsynchronousPace asynchronous_pace(const ParameterServerSetup& setup, int staleness, double jitter,
+                                   const NetworkModel& model);
 
 /// Factor on the compute time of the slowest worker that a synchronous step waits for: mean of the
 /// (W - b)-th of W normal times, 1 + cv Phi^-1((W - b - 0.375) / (W + 0.25)) [Blom 1958]; at

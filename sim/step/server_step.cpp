@@ -28,9 +28,8 @@ ServedWorkers served_workers(const Plan& plan, const PlannedWorkload& job, int l
   w.live = live_workers > 0 ? std::min(live_workers, s.workers) : s.workers;
   w.per_worker = std::max(1, s.accelerators_per_worker);
   w.accelerators = w.live * w.per_worker;
-  const double at_once = double(job.strategy.layout.micro_batch) * s.accelerators();
-  w.accumulation = std::max(1.0, std::floor(double(job.global_batch) / at_once));
-  w.samples = w.accumulation * job.strategy.layout.micro_batch;
+  w.samples = samples_of_worker(job) / w.per_worker;
+  w.accumulation = w.samples / job.strategy.layout.micro_batch;
   for (const auto* pool : computing_pools(plan)) {
     auto times =
         compute_times(job, processor_of(*pool, job.precision), job.strategy.layout.micro_batch);
@@ -78,15 +77,14 @@ Bytes traffic_of_busiest_server(const ParameterServerSetup& setup) {
     // Of workers beside servers those of a server's own node reach it without the NIC.
     remote += c.with_servers ? double(c.count - c.per_node) : double(c.count);
   }
-  return setup.of_busiest_server() * remote;
+  return setup.to_busiest_server() * remote;
 }
 
 /// Do the workers wait for the servers' NICs rather than for their own?
 bool servers_are_busier(const ParameterServerSetup& setup) {
   Bytes to_busiest_node{};
   for (const auto& c : setup.classes) {
-    if (!c.local)
-      to_busiest_node = std::max(to_busiest_node, double(c.per_node) * setup.variables());
+    if (!c.local) to_busiest_node = std::max(to_busiest_node, double(c.per_node) * setup.sent());
   }
   return traffic_of_busiest_server(setup) > to_busiest_node;
 }
@@ -110,7 +108,7 @@ bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkloa
   e.communication = makespan(synchronous_step(silent), network);
   e.push = makespan(one_way(silent, OneWay::push), network);
   e.pull = makespan(one_way(silent, OneWay::pull), network);
-  e.sent_per_worker = setup.variables();
+  e.sent_per_worker = setup.sent();
   e.server_utilization = traffic_of_busiest_server(setup) / setup.server_nic / e.step;
   return servers_are_busier(setup);
 }
@@ -126,8 +124,9 @@ bool asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorklo
       server_setup(plan, job, times, w.live, step_assumptions::asynchronous_groups(w.live));
   add_local_reduction(setup, *w.pool, s, cost);
   const double jitter = plan.framework.step_jitter.value;
-  const double rate =
-      asynchronous_rate(setup, s.servers->staleness, jitter, network);  // worker steps a second
+  const AsynchronousPace pace = asynchronous_pace(setup, s.servers->staleness, jitter, network);
+  const double rate = pace.rate;
+  e.delay = pace.delay;
   const double worker_steps = double(job.global_batch) / (w.samples * w.per_worker);
   e.step = Seconds{worker_steps / rate};
   // Seen from one worker: its own step lasts live / rate.
@@ -137,7 +136,7 @@ bool asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorklo
   ParameterServerSetup alone = slowed(setup, 0);
   alone.update = Seconds{};
   e.communication = makespan(synchronous_step(alone), network);
-  e.sent_per_worker = setup.variables();
+  e.sent_per_worker = setup.sent();
   e.server_utilization = traffic_of_busiest_server(setup) / setup.server_nic / of_worker;
   return servers_are_busier(setup);
 }

@@ -59,9 +59,9 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job);
 /// gradients or optimizer, and of the activations those that the largest layer reads and writes.
 MemoryEstimate estimate_forward_memory(const PlannedPool& pool, const FrameworkRules& framework,
                                        const ModelGraph& model, Precision precision, int batch);
-/// nullopt: it may fit. Else the error with the numbers by part and what would make it fit (the
-/// largest batch that does, recomputation, an accelerator of the catalog with enough memory).
-/// `places` points at the batch or the model.
+/// nullopt: it may fit, on parameter servers too. Else the error with the numbers by part and what
+/// would make it fit (the largest batch that does, recomputation, an accelerator of the catalog
+/// with enough memory). `places` points at the batch or the model.
 std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& job,
                                        const Catalog& catalog, const Places& places);
 
@@ -123,7 +123,10 @@ struct StepEstimate {
   SamplesPerSecond samples_per_second{};
   Bytes sent_per_worker{};        // bytes on the wire out of one worker, a step
   double server_utilization = 0;  // parameter servers' NICs, busiest direction
-  std::string all_reduce;         // algorithm that was taken: "ring", "tree", "hierarchical", ""
+  /// Asynchronous parameter servers: mean number of other workers' updates between a worker's pull
+  /// and its own update.
+  double delay = 0;
+  std::string all_reduce;  // algorithm that was taken: "ring", "tree", "hierarchical", ""
   /// Who answered for the network: NetworkModel::name(), or closed forms
   /// (NetworkModel::by_formula).
   std::string_view engine = kNoEngine;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <list>
 #include <thread>
 
@@ -57,8 +58,11 @@ class Server {
   bool handle(Channel& channel, int worker);
   void receive_values(Channel& channel, const MessageHead& head, bool state);
   void receive_push(Channel& channel, int worker, const MessageHead& head);
+  void receive_rows(Channel& channel, int worker, const MessageHead& head);
+  void answer_rows(Channel& channel, int worker, const MessageHead& head);
+  [[noreturn]] void give_up_on(std::int64_t step);
   void answer_pull(Channel& channel, int worker, const MessageHead& head);
-  void send_values(Channel& channel, int worker, std::int64_t step);
+  void send_values(Channel& channel, int worker, std::int64_t step, bool tables);
   void send_state(Channel& channel, std::size_t group);
   void reply(Channel& channel, ServerMessage kind, std::uint64_t tag,
              std::span<const std::byte> payload) {
@@ -205,6 +209,16 @@ bool Server::handle(Channel& channel, int worker) {
     case ServerMessage::pull:
       answer_pull(channel, worker, head);
       return true;
+    case ServerMessage::push_rows:
+      receive_rows(channel, worker, head);
+      return true;
+    case ServerMessage::pull_rows:
+      answer_rows(channel, worker, head);
+      return true;
+    case ServerMessage::pull_all:
+      reply(channel, ServerMessage::pushed, head.tag, {});
+      send_values(channel, worker, std::int64_t(head.tag), true);
+      return true;
     case ServerMessage::initialize:
       receive_values(channel, head, false);
       return true;
@@ -254,6 +268,7 @@ void Server::receive_values(Channel& channel, const MessageHead& head, bool stat
 void Server::receive_push(Channel& channel, int worker, const MessageHead& head) {
   const PushTag tag = decode_push_tag(head.tag);
   if (tag.group >= state_.groups()) throw WireError(fmt::format("group {}", tag.group));
+  if (state_.is_table(tag.group)) throw WireError(fmt::format("group {} without rows", tag.group));
   const std::span<float> buffer = state_.push_buffer(worker, tag.group);
   if (head.length != buffer.size_bytes())
     throw WireError(fmt::format("{} bytes for a group of {}", head.length, buffer.size_bytes()));
@@ -261,6 +276,61 @@ void Server::receive_push(Channel& channel, int worker, const MessageHead& head)
   state_.count(Bytes{double(head.length)}, Bytes{});
   if (!state_.pushed(worker, tag.step, tag.group))
     throw WireError(fmt::format("gradients of step {} out of turn", tag.step));
+}
+
+/// So many rows of a message, each of `each` bytes.
+std::size_t rows_of(const MessageHead& head, std::size_t each) {
+  if (head.length % each != 0)
+    throw WireError(fmt::format("{} bytes for rows of {}", head.length, each));
+  return head.length / each;
+}
+
+void Server::receive_rows(Channel& channel, int worker, const MessageHead& head) {
+  const PushTag tag = decode_push_tag(head.tag);
+  if (tag.group >= state_.groups() || !state_.is_table(tag.group))
+    throw WireError(fmt::format("rows of group {}", tag.group));
+  const std::size_t width = state_.width(tag.group);
+  const std::size_t each = sizeof(RowId) + width * sizeof(float), rows = rows_of(head, each);
+  if (rows * width > state_.group_size(tag.group))
+    throw WireError(fmt::format("{} rows for group {}", rows, tag.group));
+  std::vector<std::byte> payload(head.length);
+  receive_payload(channel, head, payload, Deadline::after(timeout_));
+  std::vector<RowId> ids(rows);
+  std::vector<float> gradients(rows * width);
+  std::memcpy(ids.data(), payload.data(), rows * sizeof(RowId));
+  std::memcpy(gradients.data(), payload.data() + rows * sizeof(RowId),
+              gradients.size() * sizeof(float));
+  state_.count(Bytes{double(head.length)}, Bytes{});
+  if (!state_.push_rows(worker, tag.group, std::move(ids), std::move(gradients)))
+    throw WireError(fmt::format("rows of group {} that are not this server's", tag.group));
+  if (!state_.pushed(worker, tag.step, tag.group))
+    throw WireError(fmt::format("gradients of step {} out of turn", tag.step));
+}
+
+void Server::answer_rows(Channel& channel, int worker, const MessageHead& head) {
+  const PushTag tag = decode_push_tag(head.tag);
+  if (tag.group >= state_.groups() || !state_.is_table(tag.group))
+    throw WireError(fmt::format("rows of group {}", tag.group));
+  const std::size_t rows = rows_of(head, sizeof(RowId));
+  if (rows * state_.width(tag.group) > state_.group_size(tag.group))
+    throw WireError(fmt::format("{} rows of group {}", rows, tag.group));
+  std::vector<RowId> ids(rows);
+  receive_payload(channel, head, std::as_writable_bytes(std::span(ids)), Deadline::after(timeout_));
+  const auto values = state_.wait_rows(worker, tag.step, tag.group, ids, Deadline::after(timeout_));
+  if (!values) give_up_on(tag.step);
+  reply(channel, ServerMessage::rows, tag.group, std::as_bytes(std::span(*values)));
+  state_.count(Bytes{double(head.length)}, Bytes{double(values->size() * sizeof(float))});
+}
+
+/// The values of `step` did not come in time, or the job has failed.
+void Server::give_up_on(std::int64_t step) {
+  const std::vector<int> missing = state_.behind(step - 1);
+  std::vector<std::string> names;
+  for (const int w : missing) names.push_back(membership_.name_of(w));
+  state_.fail(fmt::format("no gradients of step {} for {:.3g} s from {}", step - 1,
+                          timeout_.count(), fmt::join(names, ", ")),
+              missing);  // no effect where the wait ended by another failure
+  throw std::runtime_error("the server ends");
 }
 
 void Server::answer_pull(Channel& channel, int worker, const MessageHead& head) {
@@ -276,32 +346,27 @@ void Server::answer_pull(Channel& channel, int worker, const MessageHead& head) 
       throw WireError(
           fmt::format("another learning rate in step {} than other workers'", step - 1));
   }
-  send_values(channel, worker, step);
+  send_values(channel, worker, step, false);
 }
 
-void Server::send_values(Channel& channel, int worker, std::int64_t step) {
+/// All groups but tables; with `tables` these too, whole.
+void Server::send_values(Channel& channel, int worker, std::int64_t step, bool tables) {
   std::vector<bool> sent(state_.groups());
+  for (std::size_t g = 0; g < sent.size(); ++g) sent[g] = state_.is_table(g) && !tables;
   std::vector<float> values;
   PullReport report;
-  for (std::size_t i = 0; i < state_.groups(); ++i) {
+  for (std::ptrdiff_t left = std::ranges::count(sent, false); left > 0; --left) {
     const auto begin = Clock::now();
     const auto ready = state_.wait_values(worker, step, sent, values, Deadline::after(timeout_));
     report.waited += Clock::now() - begin;
-    if (!ready) {
-      const std::vector<int> missing = state_.behind(step - 1);
-      std::vector<std::string> names;
-      for (const int w : missing) names.push_back(membership_.name_of(w));
-      state_.fail(fmt::format("no gradients of step {} for {:.3g} s from {}", step - 1,
-                              timeout_.count(), fmt::join(names, ", ")),
-                  missing);  // no effect where the wait ended by another failure
-      throw std::runtime_error("the server ends");
-    }
+    if (!ready) give_up_on(step);
     reply(channel, ServerMessage::values, ready->group, std::as_bytes(std::span(values)));
     state_.count(Bytes{}, Bytes{double(values.size() * sizeof(float))});
   }
   report.apply = state_.apply_time(step - 1);
   report.next_step = step > 0 ? state_.next_step(step - 1) : 0;
   report.stop_step = state_.stop_step();
+  report.delay = state_.delay_of(worker);
   reply(channel, ServerMessage::pulled, 0, encode(report));
 }
 

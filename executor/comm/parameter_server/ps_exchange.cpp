@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "executor/comm/parameter_server/server_link.h"
@@ -27,10 +28,20 @@ class PsExchange final : public GradientExchange {
         trained += t.count;
       trained_.push_back(trained);
     }
+    rows_.resize(job_.keys.groups.size());
+    for (std::size_t g = 0; g < rows_.size(); ++g) {
+      if (!job_.keys.is_table(g)) continue;
+      has_tables_ = true;
+      rows_[g].named.resize(job_.keys.tables[g].rows);
+      rows_[g].pushed.resize(std::size_t(job_.keys.servers()));
+    }
     missing_ = trained_;
   }
 
   void start(ParameterView parameters) override;
+  bool pulls_rows() const override { return has_tables_; }
+  void need_rows(std::size_t table, std::span<const std::int64_t> ids) override;
+  void fetch_values() override;
   void gradient_ready(ParameterRange range) override;
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override;
   std::vector<std::span<float>> optimizer_state() override;
@@ -47,14 +58,26 @@ class PsExchange final : public GradientExchange {
  private:
   void push(std::size_t group);
   std::vector<ServerLink::Times> wait_for_all();
+  void push_rows(std::size_t group);
   template <class Body>
-  void for_each_part(const Body& body);  // body(link, group, keys)
+  void for_each_part(const Body& body);  // body(link, group, server)
   std::size_t state_buffers() const {
     return std::holds_alternative<AdamW>(job_.optimizer) ? 2 : 1;
   }
 
+  /// Of a table: the rows of this step, and what of them is on its way to a server.
+  struct StepRows {
+    std::vector<bool> named;                     // by row
+    std::vector<RowId> ids;                      // those, ascending from push_rows() on
+    std::vector<std::vector<std::byte>> pushed;  // by server
+  };
+
   const int rank_;
   const ServerJob job_;
+  bool has_tables_ = false;
+  std::vector<StepRows> rows_;  // by group
+  Seconds pulling_rows_{};      // in this step
+  Bytes sent_for_rows_{};
   ParameterView parameters_;
   std::vector<std::unique_ptr<ServerLink>> links_;
   std::vector<std::size_t> trained_, missing_;  // by group: keys; of them, not yet ready
@@ -69,8 +92,7 @@ class PsExchange final : public GradientExchange {
 template <class Body>
 void PsExchange::for_each_part(const Body& body) {
   for (std::size_t g = 0; g < job_.keys.groups.size(); ++g)
-    for (int s = 0; s < job_.keys.servers(); ++s)
-      body(*links_[std::size_t(s)], g, job_.keys.part(g, s));
+    for (int s = 0; s < job_.keys.servers(); ++s) body(*links_[std::size_t(s)], g, s);
 }
 
 std::vector<ServerLink::Times> PsExchange::wait_for_all() {
@@ -84,12 +106,55 @@ void PsExchange::start(ParameterView parameters) {
   RECKON_CHECK(parameters.gradients.size() == job_.keys.count());
   parameters_ = parameters;
   if (rank_ == 0) {
-    for_each_part([&](ServerLink& link, std::size_t group, ParameterRange keys) {
-      link.initialize(group, parameters.values.subspan(keys.first, keys.count));
+    std::vector<std::vector<float>> first;
+    first.reserve(job_.keys.groups.size() * links_.size());
+    for_each_part([&](ServerLink& link, std::size_t group, int server) {
+      link.initialize(group,
+                      first.emplace_back(job_.keys.gather(group, server, parameters.values)));
     });
-    wait_for_all();  // its values are on their way before they are overwritten by themselves
+    wait_for_all();
   }
   for (const auto& link : links_) link->pull_first(parameters.values);
+  wait_for_all();
+}
+
+/// Rows that no micro-batch of this step has named before are pulled, each once.
+void PsExchange::need_rows(std::size_t table, std::span<const std::int64_t> ids) {
+  const auto begin = Clock::now();
+  for (std::size_t g = 0; g < rows_.size(); ++g) {
+    if (!job_.keys.is_table(g) || job_.keys.groups[g].first != table) continue;
+    StepRows& rows = rows_[g];
+    const RowParts parts = job_.keys.rows(g);
+    std::vector<RowId> fresh;
+    for (const std::int64_t id : ids) {
+      RECKON_CHECK(id >= 0 && id < parts.rows());
+      if (rows.named[std::size_t(id)]) continue;
+      rows.named[std::size_t(id)] = true;
+      fresh.push_back(id);
+    }
+    std::ranges::sort(fresh);
+    rows.ids.insert(rows.ids.end(), fresh.begin(), fresh.end());
+    const std::size_t width = job_.keys.tables[g].width;
+    std::vector<std::vector<RowId>> asked(links_.size());
+    for (const RowId id : fresh) asked[std::size_t(parts.part_of(id))].push_back(id);
+    std::vector<std::vector<float>> values;
+    values.reserve(links_.size());
+    for (std::size_t s = 0; s < links_.size(); ++s)
+      links_[s]->pull_rows(step_known_ ? step_ : 0, g, asked[s],
+                           values.emplace_back(asked[s].size() * width));
+    for (const ServerLink::Times& t : wait_for_all()) sent_for_rows_ += t.sent;
+    for (std::size_t s = 0; s < links_.size(); ++s)
+      for (std::size_t k = 0; k < asked[s].size(); ++k)
+        std::ranges::copy(
+            std::span(values[s]).subspan(k * width, width),
+            parameters_.values.subspan(table + std::size_t(asked[s][k]) * width).begin());
+  }
+  pulling_rows_ += Clock::now() - begin;
+}
+
+void PsExchange::fetch_values() {
+  if (!has_tables_) return;
+  for (const auto& link : links_) link->pull_all(step_known_ ? step_ : 0, parameters_.values);
   wait_for_all();
 }
 
@@ -110,12 +175,34 @@ void PsExchange::gradient_ready(ParameterRange range) {
 
 void PsExchange::push(std::size_t group) {
   if (!first_push_) first_push_ = Clock::now();
+  if (job_.keys.is_table(group)) return push_rows(group);
   for (int s = 0; s < job_.keys.servers(); ++s) {
     const ParameterRange keys = job_.keys.part(group, s);
     links_[std::size_t(s)]->push(step_, group,
                                  parameters_.gradients.subspan(keys.first, keys.count));
   }
   missing_[group] = std::size_t(-1);  // pushed
+}
+
+void PsExchange::push_rows(std::size_t group) {
+  StepRows& rows = rows_[group];
+  std::ranges::sort(rows.ids);
+  const RowParts parts = job_.keys.rows(group);
+  const std::size_t width = job_.keys.tables[group].width;
+  const auto gradients = parameters_.gradients.subspan(job_.keys.groups[group].first);
+  std::vector<std::vector<RowId>> ids(links_.size());
+  for (const RowId id : rows.ids) ids[std::size_t(parts.part_of(id))].push_back(id);
+  for (std::size_t s = 0; s < links_.size(); ++s) {
+    std::vector<std::byte>& payload = rows.pushed[s];
+    const auto named = std::as_bytes(std::span(ids[s]));
+    payload.assign(named.begin(), named.end());
+    for (const RowId id : ids[s]) {
+      const auto row = std::as_bytes(gradients.subspan(std::size_t(id) * width, width));
+      payload.insert(payload.end(), row.begin(), row.end());
+    }
+    links_[s]->push_rows(step_, group, payload);
+  }
+  missing_[group] = std::size_t(-1);
 }
 
 ExchangeTimes PsExchange::finish_step(std::int64_t step, double learning_rate) {
@@ -142,14 +229,22 @@ ExchangeTimes PsExchange::finish_step(std::int64_t step, double learning_rate) {
   for (const ServerLink::Times& t : all) {
     if (t.end >= last.end) last = t;
     times.sent += t.sent;
+    times.delay += t.delay / double(all.size());
     times.next_step = std::min(times.next_step, t.next_step);
   }
   times.push += last.push;
   times.wait = last.wait;
   times.apply = last.apply;
   times.pull = last.pull;
-  times.exposed_communication = Clock::now() - backward_end;
-  times.communication = Clock::now() - first_push_.value_or(backward_end);
+  times.pull += pulling_rows_;
+  times.exposed_communication = Clock::now() - backward_end + pulling_rows_;
+  times.communication = Clock::now() - first_push_.value_or(backward_end) + pulling_rows_;
+  times.sent += std::exchange(sent_for_rows_, {});
+  pulling_rows_ = {};
+  for (StepRows& rows : rows_) {
+    for (const RowId id : rows.ids) rows.named[std::size_t(id)] = false;
+    rows.ids.clear();
+  }
   first_push_.reset();
   missing_ = trained_;
   step_ = times.next_step;
@@ -160,15 +255,15 @@ std::vector<std::span<float>> PsExchange::optimizer_state() {
   state_.assign(state_buffers(), std::vector<float>(job_.keys.count()));
   std::vector<std::vector<float>> parts;
   parts.reserve(job_.keys.groups.size() * links_.size());
-  for_each_part([&](ServerLink& link, std::size_t group, ParameterRange keys) {
-    link.get_state(group, parts.emplace_back(keys.count * state_.size()));
+  for_each_part([&](ServerLink& link, std::size_t group, int server) {
+    link.get_state(group, parts.emplace_back(job_.keys.count_on(group, server) * state_.size()));
   });
   wait_for_all();
   auto part = parts.cbegin();
-  for_each_part([&](ServerLink&, std::size_t, ParameterRange keys) {
+  for_each_part([&](ServerLink&, std::size_t group, int server) {
+    const std::size_t count = job_.keys.count_on(group, server);
     for (std::size_t b = 0; b < state_.size(); ++b)
-      std::ranges::copy(std::span(*part).subspan(b * keys.count, keys.count),
-                        state_[b].begin() + std::ptrdiff_t(keys.first));
+      job_.keys.scatter(group, server, std::span(*part).subspan(b * count, count), state_[b]);
     ++part;
   });
   return {state_.begin(), state_.end()};
@@ -178,10 +273,10 @@ void PsExchange::restore_optimizer_state() {
   RECKON_CHECK(!state_.empty());
   std::vector<std::vector<float>> parts;
   parts.reserve(job_.keys.groups.size() * links_.size());
-  for_each_part([&](ServerLink& link, std::size_t group, ParameterRange keys) {
+  for_each_part([&](ServerLink& link, std::size_t group, int server) {
     std::vector<float>& part = parts.emplace_back();
     for (const std::vector<float>& buffer : state_) {
-      const auto mine = std::span(buffer).subspan(keys.first, keys.count);
+      const std::vector<float> mine = job_.keys.gather(group, server, buffer);
       part.insert(part.end(), mine.begin(), mine.end());
     }
     link.put_state(group, part);
@@ -215,7 +310,8 @@ std::vector<RankProgress> PsExchange::progress() {
 
 /// Servers give what they hold at this moment to whoever asks for the first values.
 void PsExchange::take_final_values() {
-  for (const auto& link : links_) link->pull_first(parameters_.values);
+  for (const auto& link : links_)
+    has_tables_ ? link->pull_all(0, parameters_.values) : link->pull_first(parameters_.values);
   wait_for_all();
 }
 }  // namespace

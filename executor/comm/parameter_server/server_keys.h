@@ -5,25 +5,45 @@
 
 #include "executor/comm/gradient_exchange.h"
 #include "kernels/optimizer.h"
+#include "sim/step/table_rows.h"
 
 // Which parameter server owns which keys (positions of the flat buffer).
 namespace reckon {
 
+/// A layer that is an embedding table of which rows travel alone: row after row in the flat buffer.
+struct TableKeys {
+  std::size_t rows = 0, width = 0;  // 0: it is none
+  RowPartition rule = RowPartition::mod;
+  explicit operator bool() const { return rows > 0; }
+};
+
 /// Groups of layers, each divided among all servers, so that every server has work from the first
-/// gradient to the last.
+/// gradient to the last. A table is a group of its own, whose rows are divided by RowParts, the
+/// rule of the forecast.
 struct ServerKeys {
   std::vector<ParameterRange> groups;  // in the order of the flat buffer, without gaps
-  std::vector<double> weights;         // a server's share is weights[s] / sum
+  std::vector<double> weights;         // a server's share is weights[s] / sum; of rows all have one
+  std::vector<TableKeys> tables = {};  // by group; empty: there are none
 
   int servers() const { return int(weights.size()); }
-  /// The keys of `group` that `server` owns; may be empty.
+  bool is_table(std::size_t group) const { return group < tables.size() && tables[group].rows > 0; }
+  RowParts rows(std::size_t group) const;
+  /// The keys of `group`, which is no table, that `server` owns; may be empty.
   ParameterRange part(std::size_t group, int server) const;
+  /// How many keys of any group it owns.
+  std::size_t count_on(std::size_t group, int server) const;
+  /// Its keys of the flat buffer `all`, in their order, and back.
+  std::vector<float> gather(std::size_t group, int server, std::span<const float> all) const;
+  void scatter(std::size_t group, int server, std::span<const float> part,
+               std::span<float> all) const;
   std::size_t count() const;
 };
 
-/// About kParameterServerGroups groups by ServerGroupRule. `layers` cover the flat buffer in its
-/// order. Equal weights: shares differ by one key a group at most.
-ServerKeys server_keys(std::span<const ParameterRange> layers, std::vector<double> weights);
+/// About kParameterServerGroups groups by ServerGroupRule, besides tables. `layers` cover the flat
+/// buffer in its order, `tables` says of each whether it is one (empty: none is). Equal weights:
+/// shares differ by one key a group at most.
+ServerKeys server_keys(std::span<const ParameterRange> layers, std::vector<double> weights,
+                       std::span<const TableKeys> tables = {});
 
 /// All that servers and workers must agree on; its digest is compared when a worker comes.
 struct ServerJob {

@@ -149,6 +149,31 @@ void ServerLink::push(std::int64_t step, std::size_t group, std::span<const floa
   });
 }
 
+void ServerLink::send_rows(ServerMessage kind, PushTag tag, std::span<const std::byte> payload) {
+  send(kind, encode(tag), payload);
+  times_.sent += Bytes{double(payload.size())};
+}
+
+void ServerLink::push_rows(std::int64_t step, std::size_t group, std::span<const std::byte> rows) {
+  enqueue([=, this] {
+    const auto begin = Clock::now();
+    send_rows(ServerMessage::push_rows, {step, group}, rows);
+    times_.push += Clock::now() - begin;
+  });
+}
+
+void ServerLink::pull_rows(std::int64_t step, std::size_t group, std::span<const RowId> ids,
+                           std::span<float> values) {
+  enqueue([=, this] {
+    send_rows(ServerMessage::pull_rows, {step, group}, std::as_bytes(ids));
+    const MessageHead head = expect(ServerMessage::rows);
+    if (head.length != values.size_bytes())
+      throw WireError(fmt::format("rows of {} bytes", head.length));
+    receive_payload(*server_channel_, head, std::as_writable_bytes(values),
+                    Deadline::after(timeout_));
+  });
+}
+
 void ServerLink::flush() {
   enqueue([this] {
     send(ServerMessage::flush, 0, {});
@@ -163,25 +188,54 @@ void ServerLink::pull_first(std::span<float> values) {
   enqueue([=, this] { do_pull(0, {}, values); });
 }
 
+void ServerLink::pull_all(std::int64_t step, std::span<float> values) {
+  enqueue([=, this] {
+    send(ServerMessage::pull_all, std::uint64_t(step), {});
+    expect(ServerMessage::pushed);
+    receive_groups(job_.keys.groups.size(), values);
+    receive_report();
+  });
+}
+
+void ServerLink::receive_groups(std::size_t groups, std::span<float> values) {
+  for (std::size_t i = 0; i < groups; ++i) {
+    const MessageHead head = expect(ServerMessage::values);
+    if (head.tag >= job_.keys.groups.size()) throw WireError(fmt::format("group {}", head.tag));
+    const std::size_t count = job_.keys.count_on(head.tag, server_);
+    if (head.length != count * sizeof(float))
+      throw WireError(fmt::format("values of {} bytes", head.length));
+    const auto receive = [&](std::span<float> to) {
+      receive_payload(*server_channel_, head, std::as_writable_bytes(to),
+                      Deadline::after(timeout_));
+    };
+    if (!job_.keys.is_table(head.tag)) {
+      receive(values.subspan(job_.keys.part(head.tag, server_).first, count));
+      continue;
+    }
+    std::vector<float> rows(count);
+    receive(rows);
+    job_.keys.scatter(head.tag, server_, rows, values);
+  }
+}
+
+PullReport ServerLink::receive_report() {
+  const MessageHead head = expect(ServerMessage::pulled);
+  if (head.length > kControlMessageLimit) throw WireError("a report of that length");
+  std::vector<std::byte> payload(head.length);
+  receive_payload(*server_channel_, head, payload, Deadline::after(timeout_));
+  return decode_pull_report(payload);
+}
+
 void ServerLink::do_pull(std::int64_t step, std::span<const std::byte> end,
                          std::span<float> values) {
   const auto begin = Clock::now();
   send(ServerMessage::pull, std::uint64_t(step), end);
   expect(ServerMessage::pushed);  // what the kernel still held of the pushes is there, too
   const auto pushed = Clock::now();
-  for (std::size_t i = 0; i < job_.keys.groups.size(); ++i) {
-    const MessageHead head = expect(ServerMessage::values);
-    if (head.tag >= job_.keys.groups.size()) throw WireError(fmt::format("group {}", head.tag));
-    const ParameterRange part = job_.keys.part(head.tag, server_);
-    const auto to = std::as_writable_bytes(values.subspan(part.first, part.count));
-    if (head.length != to.size()) throw WireError(fmt::format("values of {} bytes", head.length));
-    receive_payload(*server_channel_, head, to, Deadline::after(timeout_));
-  }
-  const MessageHead head = expect(ServerMessage::pulled);
-  if (head.length > kControlMessageLimit) throw WireError("a report of that length");
-  std::vector<std::byte> payload(head.length);
-  receive_payload(*server_channel_, head, payload, Deadline::after(timeout_));
-  const PullReport report = decode_pull_report(payload);
+  std::size_t groups = job_.keys.groups.size();
+  for (std::size_t g = 0; g < job_.keys.groups.size(); ++g) groups -= job_.keys.is_table(g) ? 1 : 0;
+  receive_groups(groups, values);
+  const PullReport report = receive_report();
   times_.end = Clock::now();
   times_.push += pushed - begin;
   const Seconds rest = times_.end - pushed, waited = std::clamp(report.waited, Seconds{}, rest);
@@ -190,6 +244,7 @@ void ServerLink::do_pull(std::int64_t step, std::span<const std::byte> end,
   times_.pull = rest - waited;
   times_.next_step = report.next_step;
   times_.stop_step = report.stop_step;
+  times_.delay = report.delay;
 }
 
 void ServerLink::get_state(std::size_t group, std::span<float> state) {

@@ -22,7 +22,8 @@ class ServerLink {
     Seconds push{}, wait{}, apply{}, pull{};
     Deadline::Clock::time_point end{};
     std::int64_t next_step = 0, stop_step = kNoStop;
-    Bytes sent{};
+    Bytes sent{};  // gradients, and ids of rows with them and before
+    double delay = 0;
   };
 
   /// Connects, proves that this is the job's worker, has the server prove itself, and waits to be
@@ -36,11 +37,17 @@ class ServerLink {
   // Each returns at once; memory stays untouched until wait() returns.
   void initialize(std::size_t group, std::span<const float> values);
   void push(std::int64_t step, std::size_t group, std::span<const float> gradients);
+  /// Of a table: ids of rows, ascending, and behind them their gradients.
+  void push_rows(std::int64_t step, std::size_t group, std::span<const std::byte> rows);
+  void pull_rows(std::int64_t step, std::size_t group, std::span<const RowId> ids,
+                 std::span<float> values);
   /// Until the server has all that was pushed.
   void flush();
-  /// All groups into `values`, the flat buffer.
+  /// All groups but tables into `values`, the flat buffer.
   void pull(std::int64_t step_finished, const StepEnd& end, std::span<float> values);
   void pull_first(std::span<float> values);
+  /// All of them, as they are when `step` may begin.
+  void pull_all(std::int64_t step, std::span<float> values);
   void get_state(std::size_t group, std::span<float> state);
   void put_state(std::size_t group, std::span<const float> state);
   void begin_at(std::int64_t step);
@@ -54,6 +61,9 @@ class ServerLink {
   void enqueue(std::function<void()> work);
   void serve();
   void do_pull(std::int64_t step, std::span<const std::byte> end, std::span<float> values);
+  void send_rows(ServerMessage kind, PushTag tag, std::span<const std::byte> payload);
+  void receive_groups(std::size_t groups, std::span<float> values);
+  PullReport receive_report();
   void send(ServerMessage kind, std::uint64_t tag, std::span<const std::byte> payload);
   MessageHead expect(ServerMessage kind);
   [[noreturn]] void rethrow(const std::exception& error);

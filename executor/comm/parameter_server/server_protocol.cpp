@@ -30,7 +30,7 @@ Greeting decode_greeting(std::span<const std::byte> bytes) {
 std::vector<std::byte> encode(const PullReport& report) {
   FieldWriter fields;
   fields.number(bits(report.waited.count())).number(bits(report.apply.count()));
-  fields.number(report.next_step).number(report.stop_step);
+  fields.number(report.next_step).number(report.stop_step).number(bits(report.delay));
   return taken(fields);
 }
 PullReport decode_pull_report(std::span<const std::byte> bytes) {
@@ -40,6 +40,7 @@ PullReport decode_pull_report(std::span<const std::byte> bytes) {
   report.apply = Seconds{real(fields)};
   report.next_step = fields.number();
   report.stop_step = fields.number();
+  report.delay = real(fields);
   return report;
 }
 

@@ -26,11 +26,17 @@ enum class ServerMessage : std::uint16_t {
   state,
   put_state,  // tag: group; answered by `stored`
   stored,
-  flush,     // answered by `pushed`
-  begin,     // tag: the worker's first step; answered by `stored`
-  end,       // the worker has taken its last step; answered by `stored`
-  progress,  // answered by the same: all workers' RankProgress
+  flush,      // answered by `pushed`
+  begin,      // tag: the worker's first step; answered by `stored`
+  end,        // the worker has taken its last step; answered by `stored`
+  progress,   // answered by the same: all workers' RankProgress
+  push_rows,  // tag: step and group; ids of its rows, ascending, then their gradients
+  pull_rows,  // tag: step to begin and group; ids of its rows; answered by `rows`
+  rows,       // tag: group; their values, in the order of the ids
+  pull_all,   // tag: step to begin; answered as a pull, with tables
 };
+using RowId = std::int64_t;  // kRowId bytes
+static_assert(sizeof(RowId) == std::size_t(kRowId.v));
 inline constexpr std::uint64_t kControlMessageLimit = 1 << 16;
 
 struct PushTag {
@@ -59,6 +65,7 @@ struct PullReport {
   Seconds apply{};   // updates of this step
   std::int64_t next_step = 0;
   std::int64_t stop_step = kNoStop;  // at which all workers stop
+  double delay = 0;                  // of the worker's update: ExchangeTimes::delay
 };
 std::vector<std::byte> encode(const PullReport& report);
 PullReport decode_pull_report(std::span<const std::byte> bytes);

@@ -18,18 +18,32 @@ constexpr std::size_t kStepsRemembered = 64;
 }  // namespace
 
 ServerState::ServerState(const ServerJob& job, int server)
-    : job_(job), finished_(std::size_t(job.workers), -1), progress_(std::size_t(job.workers)) {
+    : job_(job),
+      server_(server),
+      finished_(std::size_t(job.workers), -1),
+      progress_(std::size_t(job.workers)),
+      delays_(std::size_t(job.workers)) {
   RECKON_CHECK(job.workers >= 1);
   RECKON_CHECK(job.backup_workers >= 0 && job.backup_workers < job.workers);
   for (std::size_t g = 0; g < job.keys.groups.size(); ++g) {
-    const ParameterRange keys = job.keys.part(g, server);
+    const std::size_t count = job.keys.count_on(g, server);
     Group& group = groups_.emplace_back();
-    group.values.resize(keys.count);
-    group.sum.resize(keys.count);
-    group.optimizer.emplace(job.optimizer, keys.count,
-                            part_of(job.trained, keys.first, keys.count));
+    group.values.resize(count);
     group.gradients.resize(std::size_t(job.workers));
-    for (auto& buffer : group.gradients) buffer.resize(keys.count);
+    group.read.resize(std::size_t(job.workers));
+    if (job.keys.is_table(g)) {
+      const ParameterRange whole = job.keys.groups[g];
+      const auto trained = part_of(job.trained, whole.first, whole.count);
+      const bool decays = !trained.empty() && trained.front().decays;
+      group.optimizer.emplace(job.optimizer, count, std::vector<TrainedRange>{{0, count, decays}});
+      group.places.resize(std::size_t(job.workers));
+      group.width = job.keys.tables[g].width;
+      continue;
+    }
+    group.sum.resize(count);
+    group.optimizer.emplace(job.optimizer, count,
+                            part_of(job.trained, job.keys.part(g, server).first, count));
+    for (auto& buffer : group.gradients) buffer.resize(count);
   }
 }
 
@@ -85,17 +99,21 @@ bool ServerState::finished(int worker, std::int64_t step, double learning_rate) 
     const int mine[] = {worker};
     lock.unlock();
     const auto begin = Clock::now();
+    double delays = 0;
     for (Group& g : groups_) {
       std::int64_t update = 0;
       {
         const std::lock_guard state(mutex_);
         update = g.version++;
+        delays += double(update - g.read[std::size_t(worker)]);
       }
       // A gradient is a worker's part of the global mean; alone, it stands for all.
       apply(g, mine, job_.workers, update, learning_rate);
     }
     lock.lock();
     report_.updates += std::int64_t(groups_.size());
+    delay_sum_ += delays;
+    delays_[std::size_t(worker)] = delays / double(std::max<std::size_t>(1, groups_.size()));
     report_.apply += Clock::now() - begin;
     apply_times_[step] = Clock::now() - begin;
   }
@@ -138,6 +156,7 @@ void ServerState::apply_complete(std::unique_lock<std::mutex>& lock) {
 void ServerState::apply(Group& group, std::span<const int> workers, double scale, std::int64_t step,
                         double learning_rate) {
   const std::lock_guard lock(group.mutex);
+  if (group.width > 0) return apply_rows(group, workers, scale, step, learning_rate);
   std::span<const float> gradients = group.gradients[std::size_t(workers.front())];
   if (workers.size() > 1) {
     std::ranges::copy(gradients, group.sum.begin());
@@ -220,21 +239,29 @@ std::optional<ServerState::Values> ServerState::wait_values(int worker, std::int
       const std::int64_t slowest = slowest_finished();
       if (!job_.synchronous && slowest < step && worker >= 0)
         report_.lead_max = std::max(report_.lead_max, step - slowest - 1);
+      if (worker >= 0) g.read[std::size_t(worker)] = g.version;
       lock.unlock();
       const std::lock_guard group_lock(g.mutex);
       to = g.values;
       return values;
     }
-    if (const std::vector<int> gone = missed(step); !gone.empty()) {
-      failure_ = ServerFailure{
-          fmt::format("rank {} left before step {}", fmt::join(gone, ", "), step - 1), gone};
-      changed_.notify_all();
-      break;
-    }
-    if (deadline.passed()) return std::nullopt;
-    changed_.wait_for(lock, deadline.left());
+    if (!wait_for_change(lock, step, deadline)) return std::nullopt;
   }
   return std::nullopt;
+}
+
+/// Who waits for `step` has looked and found nothing. False: there is nothing to wait for.
+bool ServerState::wait_for_change(std::unique_lock<std::mutex>& lock, std::int64_t step,
+                                  Deadline deadline) {
+  if (const std::vector<int> gone = missed(step); !gone.empty()) {
+    failure_ = ServerFailure{
+        fmt::format("rank {} left before step {}", fmt::join(gone, ", "), step - 1), gone};
+    changed_.notify_all();
+    return false;
+  }
+  if (deadline.passed()) return false;
+  changed_.wait_for(lock, deadline.left());
+  return true;
 }
 
 std::vector<int> ServerState::behind(std::int64_t step) const {
@@ -261,6 +288,11 @@ void ServerState::request_stop() {
 std::int64_t ServerState::stop_step() const {
   const std::lock_guard lock(mutex_);
   return stop_step_;
+}
+
+double ServerState::delay_of(int worker) const {
+  const std::lock_guard lock(mutex_);
+  return delays_[std::size_t(worker)];
 }
 
 Seconds ServerState::apply_time(std::int64_t step) const {
@@ -293,7 +325,9 @@ void ServerState::count(Bytes received, Bytes sent) {
 }
 ServerReport ServerState::report() const {
   const std::lock_guard lock(mutex_);
-  return report_;
+  ServerReport report = report_;
+  if (!job_.synchronous && report.updates > 0) report.delay = delay_sum_ / double(report.updates);
+  return report;
 }
 
 std::vector<float> ServerState::optimizer_state(std::size_t group) {

@@ -14,6 +14,9 @@ enum class TokenWidth { uint16, byte, character };
 std::unique_ptr<DataSource> open_tokens(const std::filesystem::path& file, TokenWidth width,
                                         const SampleFormat& format);
 
+std::unique_ptr<DataSource> open_clicks(SampleFormat format, std::uint64_t seed,
+                                        std::int64_t samples, double zipf_exponent);
+
 /// Throws DataError unless the model takes one input of that many elements and gives one class, and
 /// has at least `classes` of them.
 void require_classes(const std::filesystem::path& path, const SampleFormat& format,

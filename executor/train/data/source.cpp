@@ -45,7 +45,7 @@ void data::require_classes(const std::filesystem::path& path, const SampleFormat
 
 std::unique_ptr<DataSource> open_data(const DataSpec& data, const std::filesystem::path& directory,
                                       const ModelGraph& model, std::uint64_t seed,
-                                      std::int64_t samples) {
+                                      std::int64_t samples, double zipf_exponent) {
   SampleFormat format = sample_format(model);
   const std::filesystem::path path = directory / data.path;
   if (format.masked > 0 && data.format != DataFormat::synthetic)
@@ -64,6 +64,8 @@ std::unique_ptr<DataSource> open_data(const DataSpec& data, const std::filesyste
       return data::open_tokens(path, data::TokenWidth::byte, format);
     case DataFormat::characters:
       return data::open_tokens(path, data::TokenWidth::character, format);
+    case DataFormat::clicks:
+      return data::open_clicks(std::move(format), seed, samples, zipf_exponent);
     case DataFormat::synthetic:
       break;
   }

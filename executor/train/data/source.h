@@ -25,9 +25,9 @@ class DataSource {
   virtual void read(std::int64_t index, SampleBatch& batch, std::int64_t at) const = 0;
 };
 
-/// Opens what the scenario names, for that model. `seed` and `samples` are those of synthetic data.
-/// Throws DataError where the files are wrong or hold other shapes, ids or classes than the model
-/// takes.
+/// Opens what the scenario names, for that model. `seed` and `samples` are those of synthetic data
+/// and clicks. Throws DataError where the files are wrong or hold other shapes, ids or classes than
+/// the model takes.
 ///
 /// - cifar10: folder of the binary version, data_batch_1.bin ... data_batch_5.bin
 ///   [Krizhevsky 2009, https://www.cs.toronto.edu/~kriz/cifar.html]; (3, 32, 32), 10 classes,
@@ -38,9 +38,11 @@ class DataSource {
 /// - characters: any file; ids are the ranks of its bytes among the bytes that occur
 /// - images: folder with one folder a class, in order of their names; binary PPM or PGM files
 ///   (P6, P5) of 8 bits, all of the model's size; to [-1, 1]
+/// - clicks: made up, a log of impressions: ids of embedding tables by Zipf's law with
+///   `zipf_exponent`, and whether they were clicked, by a logistic model that can be learnt
 /// - synthetic: samples.h
 std::unique_ptr<DataSource> open_data(const DataSpec& data, const std::filesystem::path& directory,
                                       const ModelGraph& model, std::uint64_t seed,
-                                      std::int64_t samples);
+                                      std::int64_t samples, double zipf_exponent = 0);
 
 }  // namespace reckon

@@ -11,6 +11,7 @@ RECKON_WORDS(Recompute, none, selective, full)
 RECKON_WORDS(AllReduceKind, automatic, ring, tree, hierarchical, in_network)
 RECKON_WORDS(PipelineSchedule, gpipe, one_forward_one_backward, interleaved)
 RECKON_WORDS(ServerShards, even, round_robin, balanced)
+RECKON_WORDS(RowPartition, mod, div)
 RECKON_WORDS(Optimizer, sgd_momentum, adamw, adamw_8bit, lion, adafactor, muon)
 RECKON_WORDS(LearningRateSchedule, constant, step, cosine)
 RECKON_WORDS(OnNotice, save, none)
@@ -19,7 +20,7 @@ RECKON_WORDS(RestartKind, full, in_place, warm_spare, elastic)
 RECKON_WORDS(ElasticBatch, fixed, scaled)
 RECKON_WORDS(LocalTier, peer_memory, local_disk)
 RECKON_WORDS(CheckpointSpec::Mode, none, interval, optimal)
-RECKON_WORDS(DataFormat, synthetic, cifar10, mnist, tokens, text, characters, images)
+RECKON_WORDS(DataFormat, synthetic, cifar10, mnist, tokens, text, characters, images, clicks)
 RECKON_WORDS(Role, worker, chief, parameter_server, evaluator, inference)
 RECKON_WORDS(Metric, time, cost, goodput, samples_per_second, tokens_per_second,
              tokens_per_second_per_accelerator, memory, step_seconds, step_mfu, step_share,
@@ -34,7 +35,7 @@ RECKON_FIELDS(Layout, data, micro_batches, tensor, pipeline, context, expert, ze
               micro_batch, sequence_parallel, schedule, interleave, offload_optimizer, overlap,
               recompute, stops_recomputing)
 RECKON_FIELDS(ParameterServers, count, synchronous, backup_workers, staleness, colocated, shards,
-              partition)
+              partition, sparse_embeddings, rows)
 RECKON_FIELDS(PlannedStrategy, kind, workers, accelerators_per_worker, all_reduce, layout, servers)
 RECKON_FIELDS(PlannedOptimizer, learning_rate, momentum, beta1, beta2, epsilon, weight_decay,
               clip_norm, schedule, warmup_steps, decay_every, decay_factor, final_fraction)
@@ -46,7 +47,7 @@ RECKON_FIELDS(DataSpec, format, path)
 RECKON_FIELDS(PlannedWorkload, name, path, same_as, submit, model, dataset, precision, stack,
               fp32_gradients, stage_blocks, optimizer, optimizer_settings, data, global_batch,
               total_samples, convergence, samples_factor, steps, evaluate_every_epochs, evaluations,
-              strategy, checkpoint, restart)
+              strategy, checkpoint, restart, zipf_exponent)
 
 RECKON_FIELDS(ProductTimes, extents, times)
 RECKON_FIELDS(StreamTimes::Pass, bytes, time)

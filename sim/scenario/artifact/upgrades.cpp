@@ -129,6 +129,22 @@ void add_restarts(Json& artifact) {
   }
 }
 
+/// Embedding tables travelled whole.
+void add_embeddings(Json& artifact) {
+  if (!artifact.is_object() || !artifact.contains("plan")) return;
+  Json& plan = artifact["plan"];
+  if (!plan.is_object() || !plan.contains("jobs") || !plan["jobs"].is_array()) return;
+  for (Json& job : plan["jobs"]) {
+    if (!job.is_object()) continue;
+    job["zipf_exponent"] = Json::array({0.0, 0.0, 0.0, false, 0});
+    if (!job.contains("strategy") || !job["strategy"].is_object()) continue;
+    Json& strategy = job["strategy"];
+    if (!strategy.contains("servers") || !strategy["servers"].is_object()) continue;
+    strategy["servers"]["sparse_embeddings"] = false;
+    strategy["servers"]["rows"] = "mod";
+  }
+}
+
 }  // namespace
 
 void add_calls_markets_power_and_layers(Json& artifact) {
@@ -136,6 +152,7 @@ void add_calls_markets_power_and_layers(Json& artifact) {
   add_calls_of_links(artifact);
   add_markets_and_power(artifact);
   add_fields_of_layers(artifact);
+  add_embeddings(artifact);
 }
 
 }  // namespace reckon::artifact

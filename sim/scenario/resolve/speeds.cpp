@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/catalog/operations_keys.h"
+#include "sim/model/lookup_tables.h"
 #include "sim/scenario/resolve/draft.h"
 
 // Precision, efficiencies and links: the numbers of a pool that the step model computes with.
@@ -91,6 +92,29 @@ void resolve_efficiency(Draft& draft, PlannedPool& pool, Precision precision) {
         pool.accelerator->name, to_text(precision), stack));
 }
 
+/// How skewed the ids of embedding tables are: what the scenario says, else an assumption where a
+/// step depends on it.
+void resolve_ids(Draft& draft, PlannedWorkload& job) {
+  if (!draft.workload_known) return;
+  const WorkloadSpec& workload = *draft.scenario().workload;
+  const std::vector<LookupTable> tables = lookup_tables(job.model);
+  const auto needs_tables = [&](const char* path, bool given) {
+    if (!given || !tables.empty()) return;
+    draft.error(
+        path,
+        fmt::format("model {} has no embedding table that its samples look up", job.model.name()),
+        "leave it out; tables of which every row is trained in each step travel whole");
+  };
+  const StrategySpec& strategy = workload.strategy;
+  needs_tables("workload.zipf_exponent", workload.zipf_exponent.has_value());
+  needs_tables("workload.strategy.sparse_embeddings", strategy.sparse_embeddings.value_or(false));
+  needs_tables("workload.strategy.partition_strategy", strategy.partition_strategy.has_value());
+  if (workload.zipf_exponent)
+    job.zipf_exponent = Fact<double>{*workload.zipf_exponent};
+  else if (!tables.empty() && job.strategy.servers && job.strategy.servers->sparse_embeddings)
+    job.zipf_exponent = draft.catalog.operations.at(keys::kZipfExponent);
+}
+
 }  // namespace
 
 void resolve_speeds(Draft& draft) {
@@ -99,6 +123,7 @@ void resolve_speeds(Draft& draft) {
   const PlannedPool& worker = *draft.plan.pool_with(Role::worker);
   job.precision = precision_for(draft, worker);
   job.stack = draft.scenario().workload->stack;
+  resolve_ids(draft, job);
   job.fp32_gradients = draft.scenario().workload->fp32_gradients.value_or(false);
   const bool runs = check_precision(draft, worker, job.precision);
   for (PlannedPool& pool : draft.plan.pools) {

@@ -229,6 +229,8 @@ void resolve_servers(Draft& draft, const StrategySpec& spec, PlannedStrategy& st
   servers.colocated = spec.colocated.value_or(false);
   servers.shards = spec.shards.value_or(ServerShards::even);
   servers.partition = spec.partition.value_or(Bytes{});
+  servers.sparse_embeddings = spec.sparse_embeddings.value_or(true);
+  servers.rows = spec.partition_strategy.value_or(RowPartition::mod);
   check_backup_workers(draft, strategy);
   if (servers.colocated) {
     resolve_colocated(draft, spec, strategy);

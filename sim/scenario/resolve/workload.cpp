@@ -272,9 +272,9 @@ bool resolve_target(Draft& draft, PlannedWorkload& job, const TrainLength& train
   }
   if (job.strategy.kind == StrategyKind::parameter_server && !job.strategy.synchronous())
     draft.warn(
-        fmt::format("the samples to {:.1f} % are those of synchronous runs; asynchronous servers "
-                    "apply gradients of older parameters and may need more, or never get there: "
-                    "nobody published how many",
+        fmt::format("the samples to {:.1f} % are those of synchronous runs, changed by a law of "
+                    "delayed updates; no published run of asynchronous servers confirms it, and "
+                    "without a bound of staleness some never get there",
                     100 * train.amount));
   return true;
 }

@@ -45,7 +45,8 @@ std::vector<std::string_view> keys_of(StrategyKind kind) {
               "parameter_servers", "mode",
               "backup_workers",    "staleness",
               "colocated",         "shards",
-              "partition"};
+              "partition",         "sparse_embeddings",
+              "partition_strategy"};
     case StrategyKind::sharded:
       return {"workers", "accelerators_per_worker", "zero_stage", "offload_optimizer"};
     case StrategyKind::model_parallel:
@@ -136,6 +137,14 @@ const Fields<StrategySpec>& strategy_fields() {
           "Larger variables are split into pieces of at most this size; needs shards other "
           "than even.",
           "64MB"),
+      boolean_field("sparse_embeddings", &S::sparse_embeddings,
+                    "Of embedding tables only the rows of a batch travel, with their ids; false: "
+                    "whole tables.",
+                    "false"),
+      word_field("partition_strategy", &S::partition_strategy,
+                 "Rows of an embedding table that servers share: row r with server r mod the "
+                 "number of parts, or neighbours together.",
+                 "div"),
   };
   return table;
 }
@@ -167,6 +176,10 @@ void check_strategy(Reader& reader, const YamlNode& node, const StrategySpec& st
       entry != nullptr && strategy.shards.value_or(ServerShards::even) == ServerShards::even)
     reader.error(entry->key_at, "partition needs shards: round_robin or balanced",
                  "with even shards every variable is split among all servers");
+  if (const auto* entry = node.find("partition_strategy");
+      entry != nullptr && !strategy.sparse_embeddings.value_or(true))
+    reader.error(entry->key_at, "partition_strategy needs sparse_embeddings",
+                 "tables that travel whole are split like other variables");
   const bool interleaved = strategy.schedule == PipelineSchedule::interleaved;
   if (const auto* entry = node.find("interleave"); entry != nullptr && !interleaved)
     reader.error(entry->key_at, "interleave needs schedule: interleaved",

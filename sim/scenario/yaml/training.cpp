@@ -61,16 +61,18 @@ const Fields<DataSpec>& data_fields() {
   static const Fields<DataSpec> table{
       required(word_field("format", &DataSpec::format, "How the samples are stored.", "cifar10")),
       text_field("path", &DataSpec::path,
-                 "File or folder, relative to the scenario; synthetic data has none.",
+                 "File or folder, relative to the scenario; synthetic data and clicks have none.",
                  "data/cifar-10-batches-bin"),
   };
   return table;
 }
 
 void check_data(Reader& reader, const YamlNode& node, const DataSpec& data) {
-  const bool made_up = data.format == DataFormat::synthetic;
+  const bool made_up = data.format == DataFormat::synthetic || data.format == DataFormat::clicks;
   if (node.has("path") == made_up && !reader.misspelt("path"))
-    reader.error(made_up ? "synthetic data has no path" : reader.subject() + " needs 'path'",
+    reader.error(data.format == DataFormat::clicks ? "clicks have no path"
+                 : made_up                         ? "synthetic data has no path"
+                                                   : reader.subject() + " needs 'path'",
                  made_up ? "leave it out" : "the file or folder with the samples");
 }
 

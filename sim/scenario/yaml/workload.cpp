@@ -333,6 +333,10 @@ const Fields<WorkloadSpec>& workload_fields() {
                    "Samples of one accelerator in one step.", "64"),
       number_field("global_batch", &W::global_batch, whole(1, kMostBatch),
                    "Samples of one step, all workers.", "1024"),
+      number_field("zipf_exponent", &W::zipf_exponent, Form{Form::Kind::number, 0, 10},
+                   "Skew of the ids that embedding tables are asked for: id k is drawn as often as "
+                   "1 / (k + 1)^s; 0: all alike.",
+                   "1.05"),
       field<W>(
           "evaluation", Form{.kind = Form::Kind::block, .fields = &infos_of<evaluation_fields>},
           [](Reader& r, const YamlNode& n, W& w) {

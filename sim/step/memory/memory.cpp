@@ -9,6 +9,8 @@
 #include "sim/base/unit_text.h"
 #include "sim/step/element_sizes.h"
 #include "sim/step/memory/layout_memory.h"
+#include "sim/step/memory/server_memory.h"
+#include "sim/step/server_placement.h"
 #include "sim/step/step.h"
 
 // Memory of one accelerator (docs/MODELS.md, "Memory").
@@ -212,10 +214,12 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
     set_limits(m, plan.framework, communicators(layout_of(job)), memory_of(pool));
     return m;
   }
-  const double parameters = double(job.model.parameters());
+  const PulledTables tables = pulled_tables(job);
+  const double on_servers_alone = tables.parameters - tables.pulled;
+  const double parameters = double(job.model.parameters()) - on_servers_alone;
   double four_bit = 0;
   for (const LayerCount& c : job.model.counts()) four_bit += c.four_bit ? double(c.parameters) : 0;
-  const double trained = double(job.model.trainable_parameters());
+  const double trained = double(job.model.trainable_parameters()) - on_servers_alone;
   const double batch = job.strategy.layout.micro_batch;
   // Each core of a device holds its own copy of the state and its share of the batch.
   const double copies = pool.accelerator ? std::max(1, pool.accelerator->cores_per_device) : 1;
@@ -268,6 +272,7 @@ std::optional<Diagnostic> check_local_tier(const Plan& plan, const PlannedWorklo
 
 std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& job,
                                        const Catalog& catalog, const Places& places) {
+  if (auto problem = check_server_memory(plan, job, places)) return problem;
   const MemoryEstimate m = estimate_memory(plan, job);
   if (m.fits()) return check_local_tier(plan, job, places);
   const PlannedPool& pool = smallest_pool(plan);

@@ -136,27 +136,32 @@ class Transfers {
             PathId Route::*way)
       : g_(graph), s_(setup), w_(worker), way_(way), last_(worker.routes.size()) {}
 
-  /// Begins after `after`; finishes when all servers' parts have.
+  /// Begins after `after`; finishes when all servers' parts have. Of rows the ids go to the server
+  /// with the gradients, or before the values come.
   ActivityId add(const ServerGroup& group, const Deps& after) {
     Deps flows;
     for (std::size_t r = 0; r < w_.routes.size(); ++r) {
       const Route& route = w_.routes[r];
-      const Bytes size =
-          group.shards.empty() ? group.size / double(s_.servers) : group.shards[route.server];
-      if (size.v <= 0 && group.size.v > 0) continue;  // the server has none of it
+      const Bytes values = group.values_on(int(route.server), s_.servers);
+      if (values.v <= 0 && group.size.v > 0) continue;  // the server has none of it
+      const Bytes ids = group.ids.on(int(route.server), s_.servers);
       Deps before = after;
       if (last_[r]) before.push_back(*last_[r]);
-      last_[r] = g_.add({.delay = s_.latency,
-                         .size = size,
-                         .path = route.*way_,
-                         .multiplicity = route.multiplicity},
-                        before);
+      const bool pushes = way_ == &Route::push;
+      if (!pushes && ids.v > 0) before = {flow(route, route.push, ids, before)};
+      last_[r] = flow(route, route.*way_, pushes ? values + ids : values, before);
       flows.push_back(*last_[r]);
     }
     return flows.size() == 1 ? flows[0] : g_.barrier(flows);
   }
 
  private:
+  ActivityId flow(const Route& route, PathId path, Bytes size, const Deps& after) {
+    return g_.add(
+        {.delay = s_.latency, .size = size, .path = path, .multiplicity = route.multiplicity},
+        after);
+  }
+
   ActivityGraph& g_;
   const ParameterServerSetup& s_;
   const WorkerPorts& w_;
@@ -199,9 +204,11 @@ namespace {
 /// side, each group when all have pushed it.
 double share_of_update(const ParameterServerSetup& s, std::size_t i) {
   const ServerGroup& group = s.groups[i];
-  const Bytes most = group.shards.empty() ? group.size / double(s.servers)
-                                          : *std::ranges::max_element(group.shards);
-  const Bytes all = s.of_busiest_server();
+  const bool alike = group.updated ? group.updated->shards.empty() : group.shards.empty();
+  Bytes most{};
+  for (int k = 0; k < (alike ? 1 : s.servers); ++k)
+    most = std::max(most, group.updated_on(k, s.servers));
+  const Bytes all = s.updated_on_busiest_server();
   return all.v > 0 ? most / all : 0;
 }
 
@@ -244,11 +251,12 @@ AsynchronousRun asynchronous_steps(const ParameterServerSetup& s, int steps, int
   // stay in step.
   int remote = 0;
   for (const auto& c : s.classes) remote += c.local ? 0 : c.count;
-  const Seconds alone = compute + 2.0 * (s.variables() / s.server_nic);
-  const Seconds busy = double(remote) * s.of_busiest_server() / s.server_nic;
+  const Seconds alone = compute + 2.0 * (s.values() / s.server_nic);
+  const Seconds busy = double(remote) * s.to_busiest_server() / s.server_nic;
   const Seconds about = std::max(alone, busy);
   std::vector<RandomStream> streams;
   std::vector<Deps> at;
+  run.step_begin.resize(workers.size());
   run.step_end.resize(workers.size());
   for (std::size_t w = 0; w < workers.size(); ++w) {
     streams.emplace_back(std::uint64_t{0}, 0u, kAsynchronousCompute, std::uint32_t(w));
@@ -266,7 +274,9 @@ AsynchronousRun asynchronous_steps(const ParameterServerSetup& s, int steps, int
     }
     for (std::size_t w = 0; w < workers.size(); ++w) {
       const double factor = std::max(0.1, 1 + jitter * streams[w].normal());
-      const auto step = add_worker_step(p.graph, s, workers[w], factor, true, at[w]);
+      const ActivityId begin = at[w].size() == 1 ? at[w].front() : p.graph.barrier(at[w]);
+      run.step_begin[w].push_back(begin);
+      const auto step = add_worker_step(p.graph, s, workers[w], factor, true, {begin});
       const ActivityId end = p.graph.barrier(step.pushed);
       run.step_end[w].push_back(end);
       at[w] = {end};
@@ -275,8 +285,27 @@ AsynchronousRun asynchronous_steps(const ParameterServerSetup& s, int steps, int
   return run;
 }
 
-double asynchronous_rate(const ParameterServerSetup& s, int staleness, double jitter,
-                         const NetworkModel& model) {
+namespace {
+
+/// Of the updates in (from, to], the mean number of others' since their worker began the step.
+/// `ends`: of all updates, ascending.
+double mean_delay(const std::vector<std::vector<std::pair<Seconds, Seconds>>>& by_worker,
+                  const std::vector<Seconds>& ends, Seconds from, Seconds to) {
+  double others = 0, updates = 0;
+  for (const auto& steps : by_worker)
+    for (const auto& [begin, end] : steps) {
+      if (end <= from || end > to) continue;
+      const auto first = std::ranges::upper_bound(ends, begin);
+      others += double(std::ranges::lower_bound(ends, end) - first);
+      ++updates;
+    }
+  return updates > 0 ? others / updates : 0;
+}
+
+}  // namespace
+
+AsynchronousPace asynchronous_pace(const ParameterServerSetup& s, int staleness, double jitter,
+                                   const NetworkModel& model) {
   const int workers = s.workers();
   // Enough steps for the staggered starts to settle; a large fleet averages over its workers
   // instead.
@@ -286,16 +315,22 @@ double asynchronous_rate(const ParameterServerSetup& s, int staleness, double ji
   // Steady part: the middle third of all steps' ends. Its rate cannot exceed what the servers' NICs
   // pass.
   std::vector<Seconds> ends;
-  for (const auto& of_worker : run.step_end)
-    for (const ActivityId end : of_worker) ends.push_back(finish[std::size_t(end)]);
+  std::vector<std::vector<std::pair<Seconds, Seconds>>> by_worker(run.step_end.size());
+  for (std::size_t w = 0; w < run.step_end.size(); ++w)
+    for (std::size_t k = 0; k < run.step_end[w].size(); ++k) {
+      ends.push_back(finish[std::size_t(run.step_end[w][k])]);
+      by_worker[w].emplace_back(finish[std::size_t(run.step_begin[w][k])], ends.back());
+    }
   std::sort(ends.begin(), ends.end());
   const std::size_t from = ends.size() / 3, to = ends.size() * 2 / 3;
-  const double rate = double(to - from) / (ends[to] - ends[from]).count();
+  AsynchronousPace pace{.rate = double(to - from) / (ends[to] - ends[from]).count(),
+                        .delay = mean_delay(by_worker, ends, ends[from], ends[to])};
   int remote = 0;
   for (const auto& c : s.classes) remote += c.local ? 0 : c.count;
-  if (remote == 0) return rate;
-  const double passed = 1 / (s.of_busiest_server() / s.server_nic).count();
-  return std::min(rate, passed * workers / remote);
+  if (remote == 0) return pace;
+  const double passed = 1 / (s.to_busiest_server() / s.server_nic).count();
+  pace.rate = std::min(pace.rate, passed * workers / remote);
+  return pace;
 }
 
 }  // namespace reckon

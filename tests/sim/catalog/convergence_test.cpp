@@ -141,3 +141,12 @@ TEST_CASE("the catalog's points lie around their laws, and large batches need mo
   }
   CHECK(catalog.convergence_of("resnet50_v1_5", "coco").empty());
 }
+
+TEST_CASE("a delay stretches the part of the law that noise does not make") {
+  const Convergence law{.fewest = Samples{1000}, .critical_batch = 400};
+  CHECK(delayed_samples_to_target(law, 800, 0).v == samples_to_target(law, 800).v);
+  CHECK(delayed_samples_to_target(law, 200, 3).v == samples_to_target(law, 800).v);
+  CHECK(delayed_samples_to_target(law, 100, 7).v == Approx(1000 * (1 + 8 * 100 / 400.0)));
+  const Convergence constant{.fewest = Samples{1000}};
+  CHECK(delayed_samples_to_target(constant, 800, 9).v == 1000);
+}

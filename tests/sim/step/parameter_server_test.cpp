@@ -110,7 +110,7 @@ TEST_CASE("an asynchronous worker alone does a step in the time of a synchronous
   auto s = setup(1, 2, 4e8, 2);
   for (auto& g : s.groups) g.forward = g.backward = Seconds{0.1};
   const double step = seconds(synchronous_step(s));
-  CHECK(asynchronous_rate(s, 0, 0, *make_fluid_network()) == Approx(1 / step).epsilon(1e-9));
+  CHECK(asynchronous_pace(s, 0, 0, *make_fluid_network()).rate == Approx(1 / step).epsilon(1e-9));
 }
 
 TEST_CASE("asynchronous workers fill the servers' NICs and no more") {
@@ -118,14 +118,14 @@ TEST_CASE("asynchronous workers fill the servers' NICs and no more") {
   // allow 160.
   auto s = setup(16, 1, 1e8);
   s.groups[0].forward = s.groups[0].backward = Seconds{0.05};
-  const double rate = asynchronous_rate(s, 0, 0.02, *make_fluid_network());
+  const double rate = asynchronous_pace(s, 0, 0.02, *make_fluid_network()).rate;
   CHECK(rate <= 12.5 * (1 + 1e-6));
   // Pulls and pushes each need the whole NIC in their direction, so neither direction is always
   // busy.
   CHECK(rate >= 12.5 * 0.8);
   // With 16 servers and little compute in the way, each worker moves at its own pace: 1 / (0.1 s +
   // 2 x 80 ms) each.
-  const double wide = asynchronous_rate(setup(16, 16, 1e8), 0, 0, *make_fluid_network());
+  const double wide = asynchronous_pace(setup(16, 16, 1e8), 0, 0, *make_fluid_network()).rate;
   CHECK(wide == Approx(16 / 0.16).epsilon(0.05));
 }
 
@@ -133,9 +133,9 @@ TEST_CASE("a staleness bound never makes asynchronous training faster") {
   auto s = setup(8, 2, 2e8, 2);
   for (auto& g : s.groups) g.forward = g.backward = Seconds{0.2};
   const auto network = make_fluid_network();
-  const double free = asynchronous_rate(s, 0, 0.2, *network);
-  const double loose = asynchronous_rate(s, 4, 0.2, *network);
-  const double tight = asynchronous_rate(s, 1, 0.2, *network);
+  const double free = asynchronous_pace(s, 0, 0.2, *network).rate;
+  const double loose = asynchronous_pace(s, 4, 0.2, *network).rate;
+  const double tight = asynchronous_pace(s, 1, 0.2, *network).rate;
   CHECK(loose <= free * 1.02);
   CHECK(tight <= loose * 1.02);
   CHECK(tight < free);
@@ -205,7 +205,7 @@ TEST_CASE("the server with the largest variable is what a step waits for") {
   // do.
   auto s = setup(8, 4, 0, 1);
   s.groups = {{.size = Bytes{4e9}, .shards = {Bytes{3e9}, Bytes{1e9}, Bytes{}, Bytes{}}}};
-  CHECK(s.of_busiest_server() == Bytes{3e9});
+  CHECK(s.to_busiest_server() == Bytes{3e9});
   CHECK(seconds(synchronous_step(s)) == Approx(2 * 8 * 3 / 1.25));
   CHECK(seconds(synchronous_step(s, false)) == Approx(2 * 8 * 3 / 1.25));
 }
