@@ -1,0 +1,224 @@
+#include <cmath>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "executor/comm/all_reduce_exchange.h"
+#include "executor/comm/server_job.h"
+#include "executor/comm/thread_communicator.h"
+#include "executor/train/data/order.h"
+#include "executor/train/recipe.h"
+#include "executor/train/trainer.h"
+#include "sim/model/lookup_tables.h"
+#include "sim/model/zoo/builder.h"
+#include "sim/step/server_placement.h"
+
+// A small recommender learns from a log of clicks. Parameter servers, in processes of their own,
+// hold its embedding tables, and workers ask for the touched rows alone.
+namespace {
+using namespace reckon;
+
+constexpr double kExponent = 1.1;
+constexpr std::int64_t kUsers = 3000, kItems = 700, kBatch = 64, kSteps = 150, kSamples = 4096;
+constexpr int kWorkers = 2, kServers = 2;
+
+/// DLRM in small: 4 numbers, a user's id, three items' ids.
+ModelGraph recommender() {
+  LayerList net(16);
+  const LayerId record = net.add("record", InputLayer{}, std::vector<LayerId>{});
+  LayerId dense = net.add("numbers", SelectFeatures{0, 4}, record);
+  dense = net.add("bottom", Linear{4, 8}, dense);
+  const LayerId user_id = net.add("user_id", SelectFeatures{4, 1}, record);
+  const LayerId user = net.add("user", EmbeddingBag{kUsers, 8, 1}, user_id);
+  const LayerId item_ids = net.add("item_ids", SelectFeatures{5, 3}, record);
+  const LayerId items = net.add("items", EmbeddingBag{kItems, 8, 3}, item_ids);
+  const LayerId dots = net.add("dots", PairwiseDots{3, 8}, {dense, user, items});
+  LayerId x = net.add("beside", Concat{}, {dense, user, items, dots});
+  x = net.add("over", Linear{27, 16}, x);
+  x = net.add("bent", Activation{}, x);
+  x = net.add("click", Linear{16, 1}, x);
+  net.add("loss", SigmoidCrossEntropy{}, x);
+  return ModelGraph::make("recommender", SampleUnit::record, {8}, net.take()).value();
+}
+
+PlannedWorkload workload(Optimizer optimizer, double momentum) {
+  PlannedWorkload job{.model = recommender(),
+                      .optimizer = optimizer,
+                      .global_batch = kBatch * kWorkers,
+                      .zipf_exponent = Fact<double>{kExponent}};
+  job.optimizer_settings = {.learning_rate = optimizer == Optimizer::adamw ? 0.01 : 0.5,
+                            .momentum = momentum};
+  job.strategy.kind = StrategyKind::parameter_server;
+  job.strategy.workers = kWorkers;
+  job.strategy.accelerators_per_worker = 0;
+  job.strategy.layout.micro_batch = int(kBatch / 2);  // two a step
+  job.strategy.servers = ParameterServers{.count = kServers};
+  return job;
+}
+
+ServerJob server_job(const PlannedWorkload& job, bool synchronous) {
+  const ParameterLayout layout = parameter_layout(job.model);
+  const auto pulled = lookup_tables(job.model);
+  std::vector<ParameterRange> layers;
+  std::vector<TableKeys> tables;
+  for (const ParameterSlot& slot : layout.slots) {
+    layers.push_back({slot.first, slot.count});
+    TableKeys& keys = tables.emplace_back();
+    for (const LookupTable& table : pulled)
+      if (table.layer == slot.layer) keys = {std::size_t(table.rows), std::size_t(table.width)};
+  }
+  return {.keys = server_keys(layers, std::vector<double>(kServers, 1), tables),
+          .workers = kWorkers,
+          .synchronous = synchronous,
+          .staleness = synchronous ? 0 : 2,
+          .optimizer = optimizer_rule(job),
+          .trained = trained_ranges(layout)};
+}
+
+struct Trained {
+  double loss = 0;             // of this rank's samples, mean of the last steps
+  double rows = 0, delay = 0;  // a step, mean
+  std::string weights;
+};
+
+Trained train(const PlannedWorkload& job, GradientExchange& exchange, int rank,
+              double dense_bytes) {
+  Workers workers(1);
+  const auto data =
+      open_data({.format = DataFormat::clicks}, {}, job.model, 9, kSamples, kExponent);
+  Trainer trainer(job.model,
+                  {.share = share_of(job, rank, kWorkers),
+                   .micro_batch = job.strategy.layout.micro_batch,
+                   .steps = kSteps,
+                   .seed = 4,
+                   .optimizer = job.optimizer_settings,
+                   .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u},
+                  *data, exchange, workers);
+  trainer.start();
+  Trained result;
+  TrainerHooks hooks;
+  constexpr std::int64_t kLast = 30;
+  hooks.measured = [&](const StepMeasurement& m) {
+    if (m.step >= kSteps - kLast) result.loss += m.loss / kLast;
+    const double rows = (m.exchange.sent.v - dense_bytes) / (8 * 4 + 2 * kRowId.v);
+    if (dense_bytes > 0) CHECK(rows == std::floor(rows));
+    result.rows += rows / kSteps;
+    result.delay += m.exchange.delay / kSteps;
+  };
+  trainer.train(hooks);
+  trainer.trained();  // fetches what others made of rows that this rank did not name
+  for (const float w : trainer.parameters()) result.weights += fmt::format("{:a} ", w);
+  return result;
+}
+
+/// The ranks' results with servers.
+std::vector<Trained> with_servers(const PlannedWorkload& job, bool synchronous) {
+  const double dense = 4.0 * ((4 * 8 + 8) + (27 * 16 + 16) + (16 + 1));
+  const auto outcomes = run_ps_job(
+      server_job(job, synchronous), [&](int rank, Membership& m, const ServerJob& servers) {
+        const auto exchange = make_ps_exchange(m, "reckon", servers, Seconds{20});
+        const Trained t = train(job, *exchange, rank, dense);
+        return fmt::format("{} {} {}\n{}", t.loss, t.rows, t.delay, t.weights);
+      });
+  std::vector<Trained> all;
+  for (int rank = 0; rank < kWorkers; ++rank) {
+    const ProcessOutcome& outcome = outcomes[std::size_t(rank)];
+    INFO(outcome.output.substr(0, 400));
+    REQUIRE(outcome.code == 0);
+    std::istringstream text(outcome.output);
+    Trained& t = all.emplace_back();
+    text >> t.loss >> t.rows >> t.delay >> std::ws;
+    std::getline(text, t.weights);
+  }
+  return all;
+}
+
+std::vector<Trained> with_all_reduce(const PlannedWorkload& job) {
+  std::vector<Trained> all(kWorkers);
+  auto communicators = make_thread_communicators(kWorkers, Seconds{20});
+  std::vector<std::jthread> threads;
+  for (auto& c : communicators)
+    threads.emplace_back([&, mine = std::move(c)] {
+      const auto exchange =
+          make_all_reduce_exchange(*mine, {.optimizer = optimizer_rule(job),
+                                           .trained = trained_ranges(parameter_layout(job.model))});
+      all[std::size_t(mine->rank())] = train(job, *exchange, mine->rank(), 0);
+    });
+  threads.clear();
+  return all;
+}
+
+double mean_loss(const std::vector<Trained>& ranks) {
+  double sum = 0;
+  for (const Trained& t : ranks) sum += t.loss / double(ranks.size());
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a recommender on servers of sparse rows ends with the bits of a dense all-reduce") {
+  const PlannedWorkload job = workload(Optimizer::sgd_momentum, 0);
+  const auto dense = with_all_reduce(job), sparse = with_servers(job, true);
+  REQUIRE(dense[0].weights == dense[1].weights);
+  CHECK(sparse[0].weights == dense[0].weights);
+  CHECK(sparse[1].weights == dense[0].weights);
+  CHECK(mean_loss(sparse) == mean_loss(dense));
+  // It learns: a coin's loss is ln 2.
+  CHECK(mean_loss(sparse) < 0.8 * std::log(2.0));
+  // What travels is what the forecast's formula says of Zipf's ids, in the mean of many draws.
+  const double forecast = DrawnRows(kUsers, kExponent).distinct(kBatch) +
+                          DrawnRows(kItems, kExponent).distinct(3 * kBatch);
+  for (const Trained& t : sparse) CHECK(t.rows == Approx(forecast).epsilon(0.02));
+}
+
+TEST_CASE("AdamW on touched rows alone comes to the loss of AdamW on all of them") {
+  const PlannedWorkload job = workload(Optimizer::adamw, 0);
+  const double dense = mean_loss(with_all_reduce(job)), sparse = mean_loss(with_servers(job, true));
+  CHECK(dense < 0.8 * std::log(2.0));
+  CHECK(sparse == Approx(dense).epsilon(0.05));
+}
+
+TEST_CASE("asynchronous workers of a recommender come to nearly the same loss") {
+  const PlannedWorkload job = workload(Optimizer::sgd_momentum, 0);
+  const auto late = with_servers(job, false);
+  // Between them there is one other worker: a delay of about 1.
+  for (const Trained& t : late) {
+    CHECK(t.delay > 0.3);
+    CHECK(t.delay < 2);
+  }
+  CHECK(mean_loss(late) == Approx(mean_loss(with_all_reduce(job))).epsilon(0.1));
+}
+
+TEST_CASE("clicks need ids and a label, and are drawn by Zipf's law") {
+  const ModelGraph model = recommender();
+  const auto data = open_data({.format = DataFormat::clicks}, {}, model, 9, kSamples, kExponent);
+  const SampleFormat format = sample_format(model);
+  SampleBatch batch(format, 1);
+  double clicked = 0, first = 0;
+  std::set<std::int64_t> users;
+  for (std::int64_t k = 0; k < kSamples; ++k) {
+    data->read(k, batch, 0);
+    const auto id = std::int64_t(batch.input(0, 0)[4]);
+    REQUIRE(id >= 0);
+    REQUIRE(id < kUsers);
+    users.insert(id);
+    first += id == 0 ? 1 : 0;
+    clicked += batch.target(0, 0)[0];
+  }
+  double norm = 0;
+  for (std::int64_t r = 1; r <= kUsers; ++r) norm += std::pow(double(r), -kExponent);
+  const double expected = double(kSamples) / norm;
+  CHECK(first == Approx(expected).margin(4 * std::sqrt(expected)));
+  const double distinct = DrawnRows(kUsers, kExponent).distinct(double(kSamples));
+  CHECK(double(users.size()) == Approx(distinct).margin(4 * std::sqrt(distinct)));
+  CHECK(clicked > 0.2 * double(kSamples));
+  CHECK(clicked < 0.8 * double(kSamples));
+  LayerList net(4);
+  const LayerId x = net.add("record", InputLayer{}, std::vector<LayerId>{});
+  net.add("loss", MeanSquaredError{}, net.add("out", Linear{3, 1}, x));
+  const ModelGraph plain = ModelGraph::make("plain", SampleUnit::record, {3}, net.take()).value();
+  CHECK_THROWS_WITH(open_data({.format = DataFormat::clicks}, {}, plain, 9, 10, 1),
+                    Catch::Contains("takes no ids of embedding tables"));
+}
