@@ -92,7 +92,7 @@ void check_finetune(Reader& reader, const YamlNode& node, const Finetune& finetu
                  fmt::format("it has '{}'", needed));
 }
 
-constexpr double kMostReplicas = 8;
+constexpr double kMostCopies = 8;
 
 const Fields<LocalCheckpointSpec>& local_checkpoint_fields() {
   using L = LocalCheckpointSpec;
@@ -103,7 +103,7 @@ const Fields<LocalCheckpointSpec>& local_checkpoint_fields() {
                  "peer_memory"),
       required(number_field("every", &L::every, duration_above_zero(),
                             "Time of useful work between two of them.", "1min")),
-      number_field("replicas", &L::replicas, whole(1, kMostReplicas),
+      number_field("replicas", &L::replicas, whole(1, kMostCopies),
                    "Nodes that hold each part, its own included; default: 2 in peer_memory, 1 on "
                    "local_disk.",
                    "2"),
