@@ -75,7 +75,7 @@ const Fields<ClusterAutoscalerSpec>& cluster_autoscaler_fields() {
 
 namespace {
 
-/// A duration or a number of seconds; -1: never.
+/// A duration; -1: never.
 Field<SlurmPowerSpec> suspend_time_field() {
   Form form = choice("a duration, or -1");
   form.item = Form::Kind::duration;

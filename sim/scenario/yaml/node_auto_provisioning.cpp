@@ -45,9 +45,8 @@ const Fields<ComputeClassRule>& rule_fields() {
       number_field("minCores", &R::min_cores, whole(1, 1e4), "vCPUs of a node, at least.", "16"),
       number_field("minMemoryGb", &R::min_memory_gb, whole(1, 1e6),
                    "Memory of a node in GB, at least.", "64"),
-      number_field("maxRunDurationSeconds", &R::max_run_duration,
-                   above_zero(Form::Kind::duration, kLongestTime), "A node ends at that age.",
-                   "604800"),
+      number_field("maxRunDurationSeconds", &R::max_run_duration, whole(1, 1e9),
+                   "A node ends at that age, in seconds.", "604800"),
   };
   return table;
 }

@@ -191,7 +191,7 @@ TEST_CASE("node auto-provisioning says what it cannot make") {
 TEST_CASE("Slurm scales machines that run without a service") {
   const std::string kind = "cluster.autoscaler=slurm", none = "cluster.service=gce";
   const std::string power =
-      "cluster.slurm={SuspendTime: 5min, ResumeTimeout: 600, SuspendExcNodes: [\"gpu:1\"]}";
+      "cluster.slurm={SuspendTime: 5min, ResumeTimeout: 10min, SuspendExcNodes: [\"gpu:1\"]}";
   const Plan plan = plan_with({kind, none, power});
   REQUIRE(plan.slurm);
   CHECK(plan.slurm->suspend_time->count() == 300);
