@@ -55,7 +55,9 @@ void add_smaller_sizes(const Plan& plan, const NetworkModel& network, std::vecto
   const int each = workers_of_a_copy(job);
   const int most = job.strategy.workers / each;
   const int least = std::max(1, (job.restart->min_workers + each - 1) / each);
-  const auto at = [&](int copies) -> Seconds& { return steps[std::size_t(copies) * std::size_t(each)]; };
+  const auto at = [&](int copies) -> Seconds& {
+    return steps[std::size_t(copies) * std::size_t(each)];
+  };
   for (int solved = 0, next = least; next < most || solved < most;) {
     // Who were faster with fewer workers would have been planned so: it is a limit of the model.
     if (next < most)
