@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <list>
+#include <span>
 #include <thread>
 
 #include <fmt/format.h>
@@ -297,9 +297,11 @@ void Server::receive_rows(Channel& channel, int worker, const MessageHead& head)
   receive_payload(channel, head, payload, Deadline::after(timeout_));
   std::vector<RowId> ids(rows);
   std::vector<float> gradients(rows * width);
-  std::memcpy(ids.data(), payload.data(), rows * sizeof(RowId));
-  std::memcpy(gradients.data(), payload.data() + rows * sizeof(RowId),
-              gradients.size() * sizeof(float));
+  const std::span<const std::byte> read = payload;  // of no rows: both copies are of nothing
+  std::ranges::copy(read.first(rows * sizeof(RowId)),
+                    std::as_writable_bytes(std::span(ids)).begin());
+  std::ranges::copy(read.subspan(rows * sizeof(RowId)),
+                    std::as_writable_bytes(std::span(gradients)).begin());
   state_.count(Bytes{double(head.length)}, Bytes{});
   if (!state_.push_rows(worker, tag.group, std::move(ids), std::move(gradients)))
     throw WireError(fmt::format("rows of group {} that are not this server's", tag.group));
