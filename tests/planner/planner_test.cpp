@@ -53,7 +53,7 @@ void check_against_brute_force(std::uint32_t first, std::uint32_t last) {
   const std::uint32_t cases = last - first;
   CHECK(none > cases / 25);  // both answers occur,
   CHECK(none < cases * 4 / 5);
-  CHECK(excluded > cases / 50);  // and bounds did exclude candidates
+  CHECK(excluded > cases / 25);  // and bounds did exclude candidates
 }
 
 }  // namespace
