@@ -23,10 +23,15 @@ constexpr int kNodesInARow = 8, kTimesAsMany = 4, kPartsOfIt = 4;
 constexpr std::size_t kLayoutsShown = 20;
 constexpr std::array kPricings{CapacityType::on_demand, CapacityType::spot, CapacityType::reserved};
 
-/// The scenario's number of nodes; of a pool that starts empty its most.
+/// That stand by, beside those of the job.
+int spares_now(const Scenario& s) {
+  const auto& restart = s.workload->restart;
+  return restart ? restart->spares.value_or(0) : 0;
+}
+/// The job's number of nodes; of a pool that starts empty its most.
 int nodes_now(const Scenario& s) {
   const NodesSpec& nodes = worker_pool(s).nodes;
-  return std::max(1, nodes.initial > 0 ? nodes.initial : nodes.max);
+  return std::max(1, (nodes.initial > 0 ? nodes.initial : nodes.max) - spares_now(s));
 }
 
 std::vector<int> numbers_of_nodes(int now) {
@@ -103,23 +108,16 @@ class Maker {
   void keep_batch() {
     const WorkloadSpec& w = *scenario().workload;
     tried_ = q_;
-    tried_.may.most_global_batch = 0;
-    tried_.may.batch_per_accelerator = w.batch_per_accelerator;
-    tried_.may.global_batch = w.global_batch;
+    tried_.may = Freedom{};
+    tried_.may.hardware = q_.may.hardware;
+    tried_.may.providers = q_.may.providers;
+    tried_.may.accelerators = q_.may.accelerators;
+    tried_.may.machines = q_.may.machines;
+    tried_.may.regions = q_.may.regions;
     tried_.may.nodes = {now_};
     tried_.may.pricing = {worker_pool(scenario()).pricing};
-    tried_.may.kinds.clear();
-    tried_.may.recompute.clear();
-    tried_.may.layouts = false;
-    tried_.may.bounds.clear();
-    tried_.may.bases.clear();
-    tried_.may.fallbacks.clear();
-    tried_.may.save_intervals.clear();
-    tried_.may.checkpoint_storages.clear();
-    tried_.may.parameter_servers.clear();
-    tried_.may.server_machines.clear();
-    tried_.may.precision = false;
-    tried_.may.zone = false;
+    tried_.may.batch_per_accelerator = w.batch_per_accelerator;
+    tried_.may.global_batch = w.global_batch;
     tried_.quota.clear();
     tried_.max_nodes.reset();
     tried_.residency.clear();
@@ -152,6 +150,7 @@ class Maker {
     offer_.region = cluster().region;
     offer_.zone = "";
     offer_.pricing = pool.pricing;
+    offer_.restart = scenario().workload->restart;
     if (pool.nodes.min == pool.nodes.max) return;
     offer_.bounds.text = "as it is";
     offer_.bounds.least = double(pool.nodes.min) / now_;
@@ -186,6 +185,7 @@ class Maker {
     std::vector<std::string> words;
     for (Change& change : changes_for(question, h, offer, shape)) {
       if (h.own && std::holds_alternative<SetCapacityType>(change)) continue;  // as it is
+      if (std::holds_alternative<SetRestart>(change)) continue;                // the same
       if (starts_full)
         if (auto* const nodes = nodes_in(change))
           nodes->initial = std::max(nodes->min, shape.nodes);
@@ -251,7 +251,9 @@ class Maker {
   }
 
   Control nodes() const {
-    Control control{.name = "nodes", .label = "Nodes", .value = std::to_string(now_)};
+    Control control{.name = "nodes",
+                    .label = spares_now(scenario()) > 0 ? "Nodes without spares" : "Nodes",
+                    .value = std::to_string(now_)};
     control.ascending = true;
     if (!own_.slice.empty()) return control;  // a job has one slice
     std::vector<int> numbers = q_.may.nodes.size() > 1 ? q_.may.nodes : numbers_of_nodes(now_);

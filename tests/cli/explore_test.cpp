@@ -169,8 +169,9 @@ TEST_CASE("every value that explore offers is one that simulate takes") {
   const Workspace w;
   const std::string root = RECKON_SOURCE_DIR "/scenarios/";
   w.write("small.yaml", kScenario);
-  for (const std::string& file : {std::string("small.yaml"), root + "gke-p100-autoscaling.yaml",
-                                  root + "llama3-8b-zero3.yaml", root + "plan-gpt2.yaml"}) {
+  for (const std::string& file :
+       {std::string("small.yaml"), root + "gke-p100-autoscaling.yaml",
+        root + "llama3-8b-zero3.yaml", root + "plan-gpt2.yaml", root + "warm-spare-small.yaml"}) {
     INFO(file);
     const json choices = choices_of(w, file);
     const Explorer e(w, file);
