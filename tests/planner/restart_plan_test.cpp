@@ -33,12 +33,7 @@ std::string text_of(const std::string& plan, const std::string& restart = "") {
 }
 
 planner::Question question_of(const std::string& text) {
-  planner::Base base;
-  base.text = text;
-  base.name = "restarts.yaml";
-  auto question = planner::make_question(std::move(base), shipped_catalog());
-  if (!question) throw std::runtime_error(format(question.error()));
-  return std::move(*question);
+  return test::question_of(text, shipped_catalog());
 }
 planner::Answer answer_to(const std::string& text) {
   planner::PlannerOptions options;

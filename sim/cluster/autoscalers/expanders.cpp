@@ -27,6 +27,8 @@ double waste_of(const PlannedPool& group, const PlannedPool& asked) {
          idle(group.machine.memory.value.v, asked.machine.memory.value.v);
 }
 
+/// notExistCoeficient, gpuUnfitnessOverride and supressedUnfitness of cluster-autoscaler/expander/
+/// price/price.go. Pods and nodes are as many, so that their number cancels in its ratio of prices.
 double price_score(const ScaleUpOption& option, const ScaleUpQuestion& question) {
   constexpr double kGpuUnfitness = 1000, kNotExisting = 2, kFewNodes = 15;
   const PlannedPool& pool = question.rented.pools[option.pool];

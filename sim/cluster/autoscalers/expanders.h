@@ -34,8 +34,8 @@ std::vector<std::optional<int>> pool_priorities(const std::vector<ExpanderPriori
 ///   most-pods    most pods served
 ///   least-waste  least share of vCPUs idle plus share of memory idle [expander/waste]
 ///   least-nodes  fewest nodes
-///   price        price of the nodes x unfitness, twice that for a pool that does not exist;
-///   without
+///   price        price of the nodes x unfitness, twice that for a pool that does not exist.
+///   Without
 ///                accelerators a node is the less fit the more its vCPUs differ from the preferred
 ///                1, 2, 4, 8, 16 or 32 of a cluster of at most 2, 6, 20, 60, 200 or more nodes, a
 ///                difference that counts less the more nodes are added [expander/price]
