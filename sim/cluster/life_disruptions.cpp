@@ -49,8 +49,13 @@ void Life::on_reclaim_notice(Node& node) {
 void Life::on_taken(Node& node) {
   Pool& pool = cluster_.pool_of(node);
   recorder_.mark("reclaimed", int(node.pool), int(node.slot), now_);
-  if (node.held) lose_node(node, Interruption::preemption, NodeState::leaving);
-  end_lease(node, true);
+  const bool block = node.goes_at == block_end(node, pool);
+  if (node.held)
+    lose_node(node, block ? Interruption::maintenance : Interruption::preemption,
+              NodeState::leaving);
+  end_lease(node, !block);
+  if (block && !all_done()) result_.outlived = true;
+  if (is_over(pool)) return give_up_what_needs(pool);
   if (!pool.autoscaled && !all_done()) request_node(pool, node.slot, false);
 }
 

@@ -279,6 +279,7 @@ std::vector<PlanAssumption> assumptions_of(const Plan& plan) {
   planning::add_notice(table, plan);
   add_length(table, plan);
   planning::add_start(table);
+  planning::add_egress(table, plan);
   add_framework(table, plan);
   planning::add_disruptions(table, plan);
   planning::add_restart(table, plan);

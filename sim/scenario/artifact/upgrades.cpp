@@ -64,17 +64,28 @@ void add_markets_and_power(Json& artifact) {
   plan["power"] = {{"busy_share", unknown},   {"idle_share", unknown}, {"watts_per_vcpu", unknown},
                    {"watts_per_gb", unknown}, {"pue", unknown},        {"grams_per_kwh", Json()}};
   plan["karpenter"] = plan["begins"] = Json();
+  plan["egress"] = {{"between_regions", unknown},
+                    {"between_zones", unknown},
+                    {"checkpoints", false},
+                    {"data", false},
+                    {"zones", 1}};
   if (plan.contains("service") && plan["service"].is_object())
     plan["service"]["karpenter_labels"] = "";
   if (!plan.contains("pools") || !plan["pools"].is_array()) return;
   for (Json& pool : plan["pools"]) {
     if (!pool.is_object()) continue;
     pool["node_pool"] = Json();
+    pool["minimum_rental"] = 0.0;
+    if (pool.contains("machine") && pool["machine"].is_object())
+      pool["machine"]["minimum_rental"] = 0.0;
     if (pool.contains("price") && pool["price"].is_object())
       pool["price"]["spread"] = {{"market", ""}, {"low", 1.0}, {"high", 1.0}, {"source", 0}};
     if (!pool.contains("reservation") || !pool["reservation"].is_object()) continue;
     pool["reservation"]["from"] = 0.0;
     pool["reservation"]["whole"] = false;
+    pool["reservation"]["kind"] = "machines";
+    pool["reservation"]["ends_before"] = 0.0;
+    pool["reservation"]["term"] = pool["reservation"]["list"] = Json();
   }
 }
 

@@ -309,6 +309,8 @@ void price_pools(Draft& draft) {
   for (PlannedPool& pool : draft.plan.pools)
     if (draft.resolved[index(pool.id)]) price_pool(book, pool);
   apply_reservations(book);
+  apply_minimum_rentals(book);
+  resolve_egress(draft);
   check_usd_rate(book);
   warn_of_unknown_prices(book);
   refuse_cost_expectations(draft);
