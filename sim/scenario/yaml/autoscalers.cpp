@@ -56,7 +56,7 @@ const Fields<ClusterAutoscalerSpec>& cluster_autoscaler_fields() {
   using C = ClusterAutoscalerSpec;
   static const Fields<C> table{
       field<C>("expander", Form{Form::Kind::text}, read_expanders,
-               "How a node group is chosen among a pool and those that stand in for it; a chain "
+               "How a node group is chosen among a pool and its fallback pools; a chain "
                "breaks ties. random, most-pods, least-waste, least-nodes, price, priority; "
                "default: random.",
                "priority,least-waste"),

@@ -279,7 +279,7 @@ const Fields<ClusterSpec>& cluster_fields() {
                                     "{nodePools: [{name: default, requirements: []}]}"),
       block_field<cluster_autoscaler_fields>(
           "cluster_autoscaler", &C::cluster_autoscaler, {},
-          "Expanders: a pool and all that stand in for it are node groups to choose from.",
+          "Expanders: a pool and its fallback pools are node groups to choose from.",
           "{expander: \"priority,least-waste\", priorities: {10: [.*], 50: [.*spot.*]}}"),
       block_field<node_auto_provisioning_fields>(
           "node_auto_provisioning", &C::node_auto_provisioning, {},
