@@ -103,6 +103,7 @@ Json json_of(const RunRates& rates) {
       pool["reserved"] = {{"nodes", r->nodes},
                           {"usd_per_hour", usd_per_hour(r->price)},
                           {"until_seconds", r->until ? Json(r->until->count()) : Json(nullptr)}};
+    if (p.minimum_rental.count() > 0) pool["minimum_rental_seconds"] = p.minimum_rental.count();
     pools.push_back(std::move(pool));
   }
   return {{"pools", pools},
@@ -121,6 +122,22 @@ Json json_of(const PriceForecast& p) {
           {"as_of", text_or_null(p.as_of)},
           {"source", text_or_null(p.source)},
           {"usd", p.usd}};
+}
+
+Json json_of(const PurchaseForecast& p) {
+  const auto or_null = [](const auto& value) { return value ? number(*value) : Json(nullptr); };
+  return {{"pool", p.pool},
+          {"machine", p.machine},
+          {"kind", to_text(p.kind)},
+          {"nodes", p.nodes},
+          {"usd_per_hour", p.usd_per_hour},
+          {"paid_seconds", p.time ? number(p.time->count()) : Json(nullptr)},
+          {"total_usd", or_null(p.total_usd)},
+          {"used_share", or_null(p.used)},
+          {"used_usd", number(p.used_usd)},
+          {"break_even_share", or_null(p.break_even)},
+          {"outlived_probability", number(p.outlived)},
+          {"text", text_or_null(text_of(p))}};
 }
 
 Json json_of(const EnergyForecast& e) {
@@ -184,6 +201,8 @@ void add_life(Json& out, const Forecast& f) {
           : Json(nullptr);
   out["prices"] = Json::array();
   for (const PriceForecast& p : f.prices) out["prices"].push_back(json_of(p));
+  out["purchases"] = Json::array();
+  for (const PurchaseForecast& p : f.purchases) out["purchases"].push_back(json_of(p));
   out["energy"] = lived && f.energy ? json_of(*f.energy) : Json(nullptr);
   out["rates"] = lived && f.rates ? json_of(*f.rates) : Json(nullptr);
   out["goodput"] = lived ? Json(f.goodput.mean) : Json(nullptr);

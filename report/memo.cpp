@@ -126,7 +126,7 @@ std::string memo_markdown(const MemoInputs& m) {
   if (!m.question.empty()) out += fmt::format("## Question\n\n{}\n\n", markdown_safe(m.question));
   out += answer(m) + expectations(m) + alternatives(m) + memo_risks(m.forecast);
   if (f.feasible) out += memo_assumptions(f);
-  out += memo_prices(m.plan);
+  out += memo_prices(m.plan, m.forecast);
   return out + memo_provenance(f);
 }
 

@@ -105,7 +105,7 @@ std::string memo_assumptions(const Forecast& f) {
   return out + "\n";
 }
 
-std::string memo_prices(const Plan& plan) {
+std::string memo_prices(const Plan& plan, const Forecast& f) {
   std::string out = "## Prices\n\n" + markdown_header({"pool", "a node's hour", "source", "as of"});
   for (const PlannedPool& p : plan.pools) {
     const double usd =
@@ -113,6 +113,13 @@ std::string memo_prices(const Plan& plan) {
     out += markdown_row({markdown_safe(p.name), p.price.known ? format_usd(Usd{usd}) : "unknown",
                          markdown_safe(p.price.source), p.price.as_of});
   }
+  for (const PurchaseForecast& p : f.purchases)
+    if (const std::string text = text_of(p); !text.empty())
+      out += "\n- " + markdown_safe(text) + ".\n";
+  const double network = f.cost_breakdown_usd[std::size_t(CostPart::network)];
+  if (network > 0)
+    out += fmt::format("\n- data that leaves the zone or the region costs {}.\n",
+                       format_usd(Usd{network}));
   return out + "\n";
 }
 

@@ -19,7 +19,7 @@ std::string markdown_header(const std::vector<std::string>& cells);
 // Sections, each with its heading and an empty line behind it.
 std::string memo_risks(const Forecast& forecast);
 std::string memo_assumptions(const Forecast& forecast);  // "" where there is none
-std::string memo_prices(const Plan& plan);
+std::string memo_prices(const Plan& plan, const Forecast& forecast);
 
 std::string memo_cost(const Forecast& forecast);
 /// The last line: calibrations, replications, seed, engine, catalog.

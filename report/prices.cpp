@@ -10,6 +10,8 @@
 namespace reckon {
 namespace {
 
+constexpr int kPurchaseWidth = 110;
+
 std::string amount_of(double usd) { return fmt::format("{:.2f}", in_printed_currency(usd)); }
 
 std::string how_sure(const PriceForecast& p) {
@@ -31,8 +33,13 @@ std::string hour_range(const PriceForecast& p) {
 std::string price_lines(const Forecast& f) {
   Columns rows(Columns::Kind::facts);
   for (const PriceForecast& p : f.prices) rows.row({p.what, hour_range(p), how_sure(p)});
-  return f.prices.empty() ? ""
-                          : "  prices of a node (median, 5th .. 95th percentile)\n" + rows.text();
+  std::string out;
+  if (!f.prices.empty())
+    out = "  prices of a node (median, 5th .. 95th percentile)\n" + rows.text();
+  for (const PurchaseForecast& p : f.purchases)
+    if (const std::string text = text_of(p); !text.empty())
+      for (const std::string& line : wrap(text, kPurchaseWidth)) out += "  " + line + "\n";
+  return out;
 }
 
 std::string rank_turn_text(const Forecast& cheaper, const Forecast& other) {

@@ -54,7 +54,7 @@ int refresh_catalog(const RefreshOptions& options, const CatalogChoice& catalogs
   print(json ? print_catalog_json("catalog refresh", tables) : print_catalog_text(tables));
   if (out.empty()) return kDone;
   std::vector<SourcedPrices> sourced;
-  for (const PriceExport& each : exports) sourced.push_back({each.source, each.prices});
+  for (const PriceExport& each : exports) sourced.push_back({each.source, each.prices, each.files});
   write_overlay(out, price_overlay(sourced), catalogs);
   return kDone;
 }

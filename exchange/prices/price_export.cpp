@@ -14,7 +14,8 @@ using price_lists::Mistakes;
 
 constexpr std::string_view kFormats =
     "AmazonEC2's offer file, aws ec2 describe-spot-price-history, Google's skus, Azure's Items, "
-    "SkyPilot's vms.csv";
+    "SkyPilot's vms.csv, a CSV of your own with a machine a line (provider, machine, vcpus, "
+    "memory_gib, region, usd_per_hour)";
 
 PriceExport read_json(std::string_view bytes, const std::string& file,
                       const PriceExportHints& hints, const Catalog& catalog, Mistakes& mistakes) {
@@ -62,6 +63,8 @@ Expected<PriceExport> read_price_export(std::string_view bytes, const std::strin
     out = read_json(bytes, file, hints, catalog, mistakes);
   else if (price_lists::is_skypilot_table(bytes))
     out = price_lists::read_skypilot_table(bytes, file, hints, catalog, mistakes);
+  else if (price_lists::is_machine_table(bytes))
+    out = price_lists::read_machine_table(bytes, file, hints, catalog, mistakes);
   else
     mistakes.add({file}, "the file is no price list that reckon reads",
                  fmt::format("price lists: {}", kFormats));

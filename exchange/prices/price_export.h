@@ -26,6 +26,9 @@ struct PriceExport {
   std::vector<Offering> prices;
   std::map<std::string, std::int64_t> unknown;  // machines and accelerators, with their lines
   std::int64_t passed_over = 0;  // lines of what reckon has no price for: reservations, licences
+  /// Other files of the overlay, by name, without headers of tables: machines that the catalog does
+  /// not have, and their provider.
+  std::map<std::string, std::string> files;
   /// Of a region that it has, it lists all that is sold: what it lacks is gone.
   bool complete = true;
 };
@@ -37,7 +40,10 @@ struct PriceExport {
 ///   machine and region, from the lowest to the highest that was recorded;
 /// - Google's Cloud Billing catalog (skus): machines of the catalog from their cores and memory;
 /// - Azure's retail prices (Items), virtual machines without Windows;
-/// - a SkyPilot catalog (vms.csv).
+/// - a SkyPilot catalog (vms.csv);
+/// - machines of the user's own list, a line each (CSV: provider, machine, vcpus, memory_gib,
+/// region,
+///   usd_per_hour and more): what the catalog lacks of them, it gets.
 /// JSON is read value by value (json_parts.h): memory is for the prices that are kept. Prices must
 /// be in USD. Mistakes are collected, up to 200.
 Expected<PriceExport> read_price_export(std::string_view bytes, const std::string& file,

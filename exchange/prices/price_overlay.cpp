@@ -4,6 +4,7 @@
 
 #include <tuple>
 
+#include "exchange/prices/price_rows.h"
 #include "sim/base/csv.h"
 #include "sim/scenario/yaml/document.h"
 
@@ -105,6 +106,12 @@ std::map<std::string, std::string> price_overlay(std::span<const SourcedPrices> 
   if (!storages.empty())
     files["storage_prices.csv"] =
         "provider,region,storage,usd_per_gb_month,date,source,notes\n" + storages;
+  for (const SourcedPrices& each : sourced)
+    for (const auto& [name, text] : each.files) {
+      std::string& file = files[name];
+      if (file.empty()) file = price_lists::header_of_machines(name);
+      file += text;
+    }
   return files;
 }
 

@@ -12,6 +12,7 @@ namespace reckon {
 struct SourcedPrices {
   Source source;
   std::span<const Offering> prices;
+  std::map<std::string, std::string> files = {};  // PriceExport::files
 };
 
 /// A catalog directory of these prices, which --catalog takes: its files by name, prices.csv,

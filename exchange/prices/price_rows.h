@@ -86,6 +86,14 @@ PriceExport read_skypilot_table(std::string_view bytes, const std::string& file,
                                 const PriceExportHints& hints, const Catalog& catalog,
                                 Mistakes& mistakes);
 
+/// The user's own list of machines.
+bool is_machine_table(std::string_view bytes);
+PriceExport read_machine_table(std::string_view bytes, const std::string& file,
+                               const PriceExportHints& hints, const Catalog& catalog,
+                               Mistakes& mistakes);
+/// Of a table of PriceExport::files; "": it is no table.
+std::string_view header_of_machines(std::string_view file);
+
 /// The provider of a format. A mistake of the file where the catalog has none of that name.
 Provider provider_named(std::string_view name, const Catalog& catalog, const std::string& file,
                         Mistakes& mistakes);

@@ -93,7 +93,7 @@ std::string measuring(const Answer& a) {
 std::string plan_memo(const PlanMemoInputs& m) {
   return fmt::format("# {}\n\n", markdown_safe(m.answer.scenario)) + question(m) +
          recommendation(m) + alternatives(m) + changes(m.answer) + measuring(m.answer) +
-         memo_risks(m.forecast) + memo_assumptions(m.forecast) + memo_prices(m.plan) +
+         memo_risks(m.forecast) + memo_assumptions(m.forecast) + memo_prices(m.plan, m.forecast) +
          memo_provenance(m.forecast);
 }
 

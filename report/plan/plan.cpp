@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "report/evidence.h"
 #include "report/plan/parts.h"
@@ -170,6 +171,11 @@ std::string plans_text(const Answer& a, int width) {
                   best_in_words(a.objective), format_count(a.replications), a.seed,
                   dated.empty() ? "" : "; prices of the first as of " + dated),
       width);
+  std::set<std::string> said;  // a price that was paid beforehand never stands alone
+  for (const RankedPlan& p : a.plans)
+    for (const PurchaseForecast& purchase : p.result.forecast.purchases)
+      if (const std::string text = text_of(purchase); !text.empty() && said.insert(text).second)
+        add_lines(out, "  ", text, width);
   return out + "\n" + details;
 }
 

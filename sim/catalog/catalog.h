@@ -100,6 +100,7 @@ struct Machine {
   std::string peer_fabric;
   std::string network_link =
       "ethernet";  // LinkClass of `network`: "ethernet", "efa", "infiniband", "gpudirect-tcpx"
+  Seconds minimum_rental{};  // it is rented, and billed, for that at least; 0: the provider's rule
   /// Services that have the type; empty: all of the provider's (AI Platform has types of its own).
   std::vector<Service> services;
   std::string notes;

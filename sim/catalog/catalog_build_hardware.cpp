@@ -162,6 +162,8 @@ void Builder::machines(std::span<const Entry> entries) {
         reader.complain("services", fmt::format("unknown service '{}'", word),
                         fmt::format("one of: {}", fmt::join(service_names(), ", ")));
     }
+    if (const auto least = reader.optional_fact<Seconds>("minimum_rental", parse_duration))
+      made.minimum_rental = least->value;
     made.notes = reader.text("notes");
     catalog.machines.push_back(std::move(made));
   }

@@ -45,7 +45,15 @@ constexpr KeyedNumber kOfProvider[] = {
     {"maintenance.reserved_together_fraction", "maintenance", "reserved_together_fraction", false},
     {"billing.granularity_s", "billing", "granularity_s"},
     {"billing.minimum_s", "billing", "minimum_s"},
-    {"power.pue_fraction", "power", "pue_fraction", false}};
+    {"power.pue_fraction", "power", "pue_fraction", false},
+    {"egress.between_regions_usd_per_gb", "egress", "between_regions_usd_per_gb", false},
+    {"egress.between_zones_usd_per_gb", "egress", "between_zones_usd_per_gb", false},
+    {"block.ends_before_s", "block", "ends_before_s", false},
+    {"block.step_s", "block", "step_s", false},
+    {"block.long_step_s", "block", "long_step_s", false},
+    {"block.long_from_s", "block", "long_from_s", false},
+    {"block.longest_s", "block", "longest_s", false},
+    {"block.machines_most_count", "block", "machines_most_count", false}};
 constexpr KeyedNumber kOfService[] = {
     {"management_usd_per_hour", "billing", "management_usd_per_hour"},
     {"pod_notice_s", "spot", "pod_notice_s", false}};

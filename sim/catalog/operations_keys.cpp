@@ -32,6 +32,30 @@ std::string free_if_reclaimed_within(const Provider& provider) {
 std::string pue(const Provider& provider) {
   return fmt::format("power.{}_pue_fraction", to_text(provider));
 }
+std::string egress_between_regions(const Provider& provider) {
+  return fmt::format("egress.{}_between_regions_usd_per_gb", to_text(provider));
+}
+std::string egress_between_zones(const Provider& provider) {
+  return fmt::format("egress.{}_between_zones_usd_per_gb", to_text(provider));
+}
+std::string block_ends_before(const Provider& provider) {
+  return fmt::format("block.{}_ends_before_s", to_text(provider));
+}
+std::string block_step(const Provider& provider) {
+  return fmt::format("block.{}_step_s", to_text(provider));
+}
+std::string block_long_step(const Provider& provider) {
+  return fmt::format("block.{}_long_step_s", to_text(provider));
+}
+std::string block_long_from(const Provider& provider) {
+  return fmt::format("block.{}_long_from_s", to_text(provider));
+}
+std::string block_longest(const Provider& provider) {
+  return fmt::format("block.{}_longest_s", to_text(provider));
+}
+std::string block_most(const Provider& provider) {
+  return fmt::format("block.{}_machines_most_count", to_text(provider));
+}
 std::string management_fee(const Service& service) {
   return fmt::format("billing.{}_management_usd_per_hour", to_text(service));
 }

@@ -173,6 +173,17 @@ std::string billing_minimum(const Provider& provider);      // "billing.gcp_mini
 std::string free_if_reclaimed_within(const Provider& provider);
 /// "power.gcp_pue_fraction"
 std::string pue(const Provider& provider);
+/// Of a GB that leaves a region or a zone: "egress.gcp_between_regions_usd_per_gb"
+std::string egress_between_regions(const Provider& provider);
+std::string egress_between_zones(const Provider& provider);
+/// Of blocks of machines that are bought for days: "block.aws_ends_before_s". Lengths are whole
+/// steps, from `long_from` on whole long steps, up to `longest`.
+std::string block_ends_before(const Provider& provider);
+std::string block_step(const Provider& provider);
+std::string block_long_step(const Provider& provider);
+std::string block_long_from(const Provider& provider);
+std::string block_longest(const Provider& provider);
+std::string block_most(const Provider& provider);
 std::string management_fee(const Service& service);  // "billing.gke_management_usd_per_hour"
 /// "spot.gke_pod_notice_s": only where pods get less than the whole notice.
 std::string pod_notice(const Service& service);

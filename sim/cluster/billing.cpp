@@ -11,6 +11,11 @@ SimDuration billed_time(const BillingRules& rules, SimDuration time, bool reclai
   return (charged + unit - SimDuration{1}) / unit * unit;
 }
 
+BillingRules billing_of(BillingRules rules, const PlannedPool& pool) {
+  rules.minimum = std::max(rules.minimum, pool.minimum_rental);
+  return rules;
+}
+
 LeaseCharge charge_lease(const NodePrice& price, const BillingRules& rules, const Lease& lease,
                          const PlannedReservation* reserved, SimDuration reserved_for) {
   LeaseCharge charged;

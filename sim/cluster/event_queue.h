@@ -43,6 +43,7 @@ enum class EventKind : std::uint32_t {
   disrupt,
   expired,     // the node is drained for its age
   drain_over,  // pods that may not be evicted had their time
+  block_ends,  // a reservation's machines go soon: the last moment for a save
 };
 
 /// Cancelling is lazy: an event counts only while `stamp` is still that of its entity.

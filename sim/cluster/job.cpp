@@ -95,6 +95,8 @@ Job::Job(const PlannedCluster& cluster, std::uint32_t which, const JobRequest& r
   outcome.submit = submit;
   steps = pace.steps;
   checkpoint_size = pace.checkpoint_size;
+  data_a_step = pace.data_a_step;
+  gradients_a_step = pace.gradients_a_step;
   workers = request.workers;
   accelerators_per_worker = std::max(request.worker.gpus, 1);
   synchronous = request.synchronous;

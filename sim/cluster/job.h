@@ -53,7 +53,7 @@ struct Job {
   // constant
   std::uint32_t index = 0;  // among the requests
   std::int64_t steps = 0;   // 1 of fixed time
-  Bytes checkpoint_size{};
+  Bytes checkpoint_size{}, data_a_step{}, gradients_a_step{};
   Placement placement;
   SimTime submit{};
   int workers = 1;
@@ -85,11 +85,12 @@ struct Job {
   std::vector<Holding> holdings;  // by pool
   TimeLedger time;
   JobOutcome outcome;
-  int interruptions = 0;       // of the job as a whole
-  int failures = 0;            // those that count against the backoff limit
-  Kept kept = Kept::storage;   // by whom its state is, while it does not train
-  bool tried_smaller = false;  // elastic: it has waited long enough for its whole gang
-  bool growing = false;        // elastic: it saves in order to grow
+  int interruptions = 0;                  // of the job as a whole
+  int emergency_saves = 0, restores = 0;  // to and from the storage
+  int failures = 0;                       // those that count against the backoff limit
+  Kept kept = Kept::storage;              // by whom its state is, while it does not train
+  bool tried_smaller = false;             // elastic: it has waited long enough for its whole gang
+  bool growing = false;                   // elastic: it saves in order to grow
   std::vector<std::uint32_t> cold_nodes;
   std::vector<std::uint32_t> new_nodes;  // not of a full restart: their processes have to start
   std::vector<Evacuation> evacuated;

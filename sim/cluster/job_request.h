@@ -79,6 +79,8 @@ struct JobPace {
   double step_factor = 1;         // of this job, besides LifeOptions' on every step
   Seconds checkpoint_interval{};  // useful work between two saves; 0: none are made
   Bytes checkpoint_size{};        // kept in storage from submit to finish
+  Bytes data_a_step{};            // read from a bucket in another region
+  Bytes gradients_a_step{};       // that cross from a zone to another, both ways together
   LocalTierPace local;
   Seconds peer_restore{};  // all state of one node, from the memory of another's processes
 };

@@ -56,8 +56,8 @@ void TimeLedger::work_is_lost(double share) {
   unsafe_ = unsafe_ - lost;
 }
 
-void TimeLedger::close(double input_share, double straggler_share, AcceleratorTime total,
-                       LifeResult& result) const {
+AcceleratorTime TimeLedger::close(double input_share, double straggler_share, AcceleratorTime total,
+                                  LifeResult& result) const {
   RECKON_CHECK(unsafe_ == AcceleratorTime{} && copied_ == AcceleratorTime{});
   std::array<AcceleratorTime, kBadputCauses> badput = badput_;
   const double share = std::clamp(input_share, 0.0, 1.0);
@@ -73,6 +73,9 @@ void TimeLedger::close(double input_share, double straggler_share, AcceleratorTi
   result.goodput += goodput;
   result.total += total;
   for (std::size_t c = 0; c < kBadputCauses; ++c) result.badput[c] += badput[c];
+  AcceleratorTime work = safe_;
+  work += badput_[static_cast<std::size_t>(Badput::lost_work)];
+  return work;
 }
 
 void CostLedger::add(const LeaseCharge& lease) {

@@ -24,9 +24,10 @@ class TimeLedger {
   /// again; the rest is held elsewhere.
   void work_is_lost(double share);
   /// Splits the useful time into goodput, waiting for input and waiting for slow nodes, checks the
-  /// sum against `total`, and adds all of it to the result.
-  void close(double input_share, double straggler_share, AcceleratorTime total,
-             LifeResult& result) const;
+  /// sum against `total`, and adds all of it to the result. What was spent on work, that which was
+  /// lost included, is given back.
+  AcceleratorTime close(double input_share, double straggler_share, AcceleratorTime total,
+                        LifeResult& result) const;
 
  private:
   AcceleratorTime safe_, copied_, unsafe_;  // time spent on work

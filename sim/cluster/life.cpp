@@ -38,6 +38,9 @@ LifeResult simulate_life(const PlannedCluster& cluster, std::span<const JobReque
       case EventKind::reclaim_notice:
         life.on_reclaim_notice(life.node(event));
         break;
+      case EventKind::block_ends:
+        life.on_block_ends(life.node(event));
+        break;
       case EventKind::taken:
         life.on_taken(life.node(event));
         break;
@@ -205,6 +208,7 @@ bool Life::is_stale(const Event& event) const {
     case EventKind::ready:
     case EventKind::provision_timeout:
     case EventKind::reclaim_notice:
+    case EventKind::block_ends:
     case EventKind::taken:
       return event.stamp != cluster_.nodes[event.entity].lease;
     case EventKind::maintenance_notice:
@@ -241,6 +245,9 @@ void Life::on_submit(Job& job) {
   job.banked = now_;
   set_phase(job, JobPhase::queued);
   if (!job.placement.impossible.empty()) return give_up(job, job.placement.impossible);
+  for (const Pool& pool : cluster_.pools)
+    if (is_over(pool) && job.lacks(std::size_t(&pool - cluster_.pools.data())) > 0)
+      return give_up(job, reservation_is_over(pool));
   if (job.is_elastic())
     schedule_job(job, now_ + clock_or_never(rented_.autoscaler.max_node_provision_time),
                  EventKind::tried_smaller);
@@ -308,8 +315,9 @@ LifeResult Life::end() {
   result_.finished = true;
   for (Job& job : jobs_) {
     const SimDuration time = job.outcome.finish - job.submit;
-    job.time.close(job.input_share, job.straggler_share, accelerator_time(job.accelerators(), time),
-                   result_);
+    const AcceleratorTime work = job.time.close(
+        job.input_share, job.straggler_share, accelerator_time(job.accelerators(), time), result_);
+    cost_.add(CostPart::network, egress_of(job, work));
     const double gigabytes = job.checkpoint_size.v / 1e9;
     if (job.cycle.on() && gigabytes > 0) {
       cost_.add(CostPart::storage, charge(scaled(rented_.storage_per_gb, gigabytes), time));
@@ -321,7 +329,10 @@ LifeResult Life::end() {
     result_.jobs.push_back(std::move(job.outcome));
   }
   cost_.close(result_);
-  for (const Pool& pool : cluster_.pools) result_.node_time.push_back(pool.node_time);
+  for (const Pool& pool : cluster_.pools) {
+    result_.node_time.push_back(pool.node_time);
+    result_.reserved_time.push_back(pool.reserved_time);
+  }
   result_.timeline = recorder_.take();
   return std::move(result_);
 }

@@ -126,7 +126,9 @@ struct LifeResult {
   /// job grew back.
   AcceleratorTime smaller;
   std::int64_t growths = 0;
-  std::vector<NodeTime> node_time;  // by pool, billed
+  std::vector<NodeTime> node_time;      // by pool, billed
+  std::vector<NodeTime> reserved_time;  // by pool, of it at a reservation's price
+  bool outlived = false;  // a reservation's machines went before the last job was done
   std::uint64_t events = 0;
   std::uint64_t digest = 0;  // FNV-1a over (time, kind, entity) of every event: for golden tests
   Timeline timeline;         // empty unless recorded

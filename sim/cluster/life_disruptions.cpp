@@ -48,11 +48,14 @@ void Life::on_reclaim_notice(Node& node) {
 // that does, the pods that wait make the autoscaler ask for one.
 void Life::on_taken(Node& node) {
   Pool& pool = cluster_.pool_of(node);
-  const Interruption cause = cause_of_end(node);
+  const bool block = node.goes_at == block_end(node, pool);
+  const Interruption cause = block ? Interruption::maintenance : cause_of_end(node);
   const bool reclaimed = cause == Interruption::preemption;
   recorder_.mark(reclaimed ? "reclaimed" : "run over", int(node.pool), int(node.slot), now_);
   if (node.held) lose_node(node, cause, NodeState::leaving);
   end_lease(node, reclaimed);
+  if (block && !all_done()) result_.outlived = true;
+  if (is_over(pool)) return give_up_what_needs(pool);
   if (!pool.autoscaled && !all_done()) request_node(pool, node.slot, false);
 }
 

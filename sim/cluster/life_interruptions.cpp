@@ -153,6 +153,7 @@ void Life::on_emergency_saved(Job& job) {
   bank(job);
   job.progress.saved = job.progress.saved_local = job.progress.done;
   job.time.work_is_safe();
+  ++job.emergency_saves;
   if (job.growing && job.evacuated.empty()) return regroup(job, Kept::storage);
   interrupt(job, std::nullopt);
 }

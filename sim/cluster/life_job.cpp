@@ -117,6 +117,7 @@ void Life::start(Job& job) {
   set_phase(job, JobPhase::initializing);
   job.init_time = start_up_of(job);
   job.started = true;
+  if (job.kept == Kept::storage && job.progress.saved.count() > 0) ++job.restores;
   schedule_job(job, now_ + job.init_time + restore_of(job), EventKind::initialized);
 }
 

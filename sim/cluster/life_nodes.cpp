@@ -85,13 +85,14 @@ void Life::request_node(Pool& pool, std::uint32_t slot, bool by_autoscaler) {
   SimTime given = cluster_.given_from(pool, now_);
   const auto& reservation = pool.plan->reservation;
   const bool reserved = reservation && int(slot) < reservation->nodes;
-  if (reserved) given = std::max(given, SimTime{} + to_clock(reservation->from));
+  const bool waits = reserved && reservation->kind != ReservationKind::commitment;
+  if (waits) given = std::max(given, SimTime{} + to_clock(reservation->from));
   given = std::max(given, capacity_at(node, pool));
   node.request = pool.requests;
   node.requested = given;  // what is not there is not billed
   const SimTime ready = given + delay_of(node, pool);
   // Nobody gives up on a machine that is promised for a day.
-  const SimTime timeout = autoscaler_->gives_up_at(pool, reserved ? given : now_);
+  const SimTime timeout = autoscaler_->gives_up_at(pool, waits ? given : now_);
   const std::uint32_t index = cluster_.index_of(node);
   if (by_autoscaler && timeout < ready) {
     schedule(timeout, EventKind::provision_timeout, index, node.lease);
@@ -106,7 +107,8 @@ void Life::on_ready(Node& node) {
   node.was_ready = true;
   const auto& run = pool.plan->max_run_duration;
   node.run_ends = run ? now_ + clock_or_never(*run) : SimTime::max();
-  node.lease_ends = std::min(reclaim_time(node, pool), node.run_ends);
+  const SimTime block_ends = block_end(node, pool);
+  node.lease_ends = std::min({reclaim_time(node, pool), node.run_ends, block_ends});
   come_up(node);
   autoscaler_->node_came(pool);
   if (pool.plan->node_pool) {
@@ -117,6 +119,9 @@ void Life::on_ready(Node& node) {
   if (node.replaces) replaced_by(node);
   if (node.lease_ends > horizon_) return;
   node.goes_at = node.lease_ends;
+  if (node.goes_at == block_ends)  // known long before: the job trains on until a save just fits
+    return schedule(std::max(now_, node.goes_at - longest_save_), EventKind::block_ends,
+                    cluster_.index_of(node), node.lease);
   schedule(std::max(now_, node.goes_at - reclaim_notice_), EventKind::reclaim_notice,
            cluster_.index_of(node), node.lease);
 }
@@ -249,7 +254,7 @@ void Life::end_lease(Node& node, bool reclaimed) {
     if (in_place && reservation->until)
       term = SimTime{} + to_clock(*reservation->until) - node.requested;
     const LeaseCharge charged =
-        charge_lease(pool.plan->price, rented_.billing,
+        charge_lease(pool.plan->price, billing_of(rented_.billing, *pool.plan),
                      {now_ - node.requested, node.away, node.busy, reclaimed, node.standby},
                      in_place ? &*reservation : nullptr, term);
     cost_.add(charged);

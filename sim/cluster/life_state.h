@@ -18,6 +18,9 @@
 // life_interruptions.cpp how it is interrupted, life_scaling.cpp what its autoscaler does to nodes.
 namespace reckon {
 
+/// Why a job ends that needs a reservation's machines after its end.
+std::string reservation_is_over(const Pool& pool);
+
 class Life final : public ScaledCluster {
  public:
   Life(const PlannedCluster& rented, std::span<const JobRequest> requests,
@@ -52,6 +55,7 @@ class Life final : public ScaledCluster {
   void on_ready(Node& node);
   void on_provision_timeout(Node& node);
   void on_reclaim_notice(Node& node);
+  void on_block_ends(Node& node);
   void on_taken(Node& node);
   void on_maintenance_notice(Node& node);
   void on_maintenance_begin(Node& node);
@@ -106,6 +110,12 @@ class Life final : public ScaledCluster {
   void come_up(Node& node);
   /// When the provider reclaims a node that came now; max: never.
   SimTime reclaim_time(Node& node, const Pool& pool);
+  /// When the reservation's machines go whose place the node holds; max: never.
+  SimTime block_end(const Node& node, const Pool& pool) const;
+  /// The pool has but a reservation's machines, and they are gone.
+  bool is_over(const Pool& pool) const;
+  void give_up_what_needs(const Pool& pool);
+  NanoUsd egress_of(const Job& job, AcceleratorTime work) const;
   bool hangs(const Node& node) const;
   bool ends_process_only(const Node& node) const;
   void schedule_failure(Node& node);

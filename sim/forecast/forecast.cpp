@@ -279,6 +279,7 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
         run_lives(setup, f.seed, f.replications, options.threads, progress);
     summarize_time(plan, lives, f);
     summarize_money(plan, lives, f);
+    f.purchases = purchases_of(plan, lives);
     f.energy = energy_of(plan, f.step, f.seed, lives);
     if (f.restart) {
       f.restart->smaller =

@@ -11,6 +11,7 @@
 #include "sim/cluster/life.h"
 #include "sim/forecast/energy.h"
 #include "sim/forecast/prices.h"
+#include "sim/forecast/purchases.h"
 #include "sim/forecast/quantiles.h"
 #include "sim/forecast/rates.h"
 #include "sim/scenario/plan.h"
@@ -97,6 +98,7 @@ struct Forecast {
   std::vector<std::pair<std::string, double>> node_hours;  // by pool, mean
   std::array<double, kCostParts> cost_breakdown_usd{};     // means; they add up to cost_usd->mean
   std::vector<PriceForecast> prices;                       // empty: a price is unknown
+  std::vector<PurchaseForecast> purchases;                 // bought beforehand
   std::optional<double> cost_at_medians_usd;               // mean, every price at its median
   std::optional<RunRates> rates;                           // nullopt: a price is unknown
   std::optional<EnergyForecast> energy;        // nullopt: an accelerator's power is not printed

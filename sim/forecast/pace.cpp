@@ -6,6 +6,7 @@
 #include "sim/base/check.h"
 #include "sim/scenario/restart.h"
 #include "sim/step/delayed_updates.h"
+#include "sim/step/element_sizes.h"
 #include "sim/step/step_model.h"
 
 namespace reckon {
@@ -129,6 +130,22 @@ PaceFactors factors_of(const Plan& plan, const StepEstimate& step, const PacedJo
   return f;
 }
 
+/// Of a step, over the borders of the zones, where the workers' nodes lie zone by zone: a ring over
+/// them crosses as many borders as there are zones, and on each of its links moves twice all
+/// gradients less one node's part [Patarasuk and Yuan 2009]; parameters sharded too, half as much
+/// again [Rajbhandari et al. 2020, section 7]. Of a model that is cut over accelerators every part
+/// has a ring of its own, all together as much. Parameter servers: what a worker sends and gets, of
+/// those that are in another zone.
+Bytes gradients_between_zones(const Plan& plan, const PlannedWorkload& job) {
+  const Layout layout = layout_of(job);
+  const double zones = plan.egress.zones;
+  const Bytes gradients = double(job.model.trainable_parameters()) * element_sizes(job).gradient;
+  if (job.strategy.servers) return 2.0 * job.strategy.workers * (1 - 1 / zones) * gradients;
+  const double ranks = layout.data;
+  const double passes = layout.zero_stage >= 3 ? 3 : 2;
+  return std::min(zones, ranks) * passes * (ranks - 1) / std::max(1.0, ranks) * gradients;
+}
+
 }  // namespace
 
 LocalTierPace local_pace(const Plan& plan, const PlannedWorkload& job, const StepEstimate& step) {
@@ -160,6 +177,8 @@ PacedJob make_pace(const Plan& plan, const NetworkModel& network) {
   pace.checkpoint_restore = checkpoint_restore_time(plan, job);
   pace.checkpoint_interval = checkpoint_interval(plan, job, pace.checkpoint_save);
   pace.checkpoint_size = checkpoint_bytes(job);
+  pace.data_a_step = double(job.global_batch) * job.dataset.bytes_per_sample.value;
+  if (plan.egress.zones > 1) pace.gradients_a_step = gradients_between_zones(plan, job);
   if (job.restart && job.restart->kind != RestartKind::full)
     pace.peer_restore = peer_restore_time(plan, job);
   if (job.restart && job.restart->kind == RestartKind::elastic)

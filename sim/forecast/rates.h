@@ -14,6 +14,7 @@ struct PoolRates {
   int nodes = 0;
   NodePrice price;
   std::optional<PlannedReservation> reservation;
+  Seconds minimum_rental{};  // a node is billed for at least that
 };
 
 /// At what prices a run of the plan is billed: enough to make out its bill from its measurements.

@@ -46,6 +46,10 @@ std::vector<std::string> warnings_of(const Plan& plan, const Forecast& f) {
         "their cost is what was spent until they ended",
         runs, f.replications, f.unfinished_reason));
   }
+  for (const PurchaseForecast& purchase : f.purchases)
+    if (const std::string text = text_of(purchase);
+        !text.empty() && (purchase.kind == ReservationKind::commitment || purchase.outlived > 0))
+      warnings.push_back(text);
   return warnings;
 }
 

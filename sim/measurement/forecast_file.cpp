@@ -100,6 +100,8 @@ PoolRates pool_rates(ForecastReader& in, const std::string& at) {
     if (in.has(at + "/reserved/until_seconds"))
       p.reservation->until = in.duration(at + "/reserved/until_seconds");
   }
+  if (in.has(at + "/minimum_rental_seconds"))
+    p.minimum_rental = in.duration(at + "/minimum_rental_seconds");
   return p;
 }
 

@@ -57,6 +57,7 @@ using AssumptionTable = TableOf<Plan>;
 // assumptions_life.cpp
 void add_notice(AssumptionTable& table, const Plan& plan);
 void add_start(AssumptionTable& table);
+void add_egress(AssumptionTable& table, const Plan& plan);
 void add_disruptions(AssumptionTable& table, const Plan& plan);
 /// Of one process that stands still all others of the job stand still, too.
 bool waits_for_all(const PlannedStrategy& strategy);

@@ -297,6 +297,7 @@ std::vector<PlanAssumption> assumptions_of(const Plan& plan) {
   add_length(table, plan);
   add_ids(table, plan);
   planning::add_start(table);
+  planning::add_egress(table, plan);
   add_framework(table, plan);
   planning::add_disruptions(table, plan);
   planning::add_restart(table, plan);

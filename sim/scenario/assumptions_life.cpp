@@ -34,6 +34,17 @@ void add_start(AssumptionTable& table) {
       [](auto& p) -> auto& { return p.job_start.compile; });
 }
 
+void add_egress(AssumptionTable& table, const Plan& plan) {
+  if (plan.egress.checkpoints || plan.egress.data)
+    table.add(
+        "price of data that leaves the region", "egress.between_regions", "USD/GB", kLife,
+        [](auto& p) -> auto& { return p.egress.between_regions; });
+  if (plan.egress.zones > 1)
+    table.add(
+        "price of data that crosses zones", "egress.between_zones", "USD/GB", kLife,
+        [](auto& p) -> auto& { return p.egress.between_zones; });
+}
+
 bool waits_for_all(const PlannedStrategy& strategy) {
   return strategy.kind == StrategyKind::multi_worker_mirrored || cuts_the_model(strategy.kind);
 }

@@ -196,6 +196,23 @@ struct PlannedReservation {
   /// Paid for every machine and all of its time from `from` to `until`, used or not (an up-front
   /// block, a commitment); else for what is used.
   bool whole = false;
+  ReservationKind kind = ReservationKind::machines;
+  Seconds ends_before{};           // block: its machines are taken so long before `until`
+  std::optional<Seconds> term;     // commitment: its price is paid all of that time
+  std::optional<HourlyRate> list;  // what a node costs without it; nullopt: not known
+  /// When its machines go, from the start; nullopt: they stay.
+  std::optional<Seconds> goes() const {
+    if (kind != ReservationKind::block || !until) return std::nullopt;
+    return *until - ends_before;
+  }
+};
+
+/// What is paid for data that leaves a zone or a region [docs/models/cluster.md, Egress].
+struct EgressRules {
+  Fact<double> between_regions, between_zones;  // USD a GB (1e9 bytes)
+  bool checkpoints = false, data = false;       // the bucket lies in another region
+  int zones = 1;                                // over which the workers' nodes lie evenly
+  bool any() const { return checkpoints || data || zones > 1; }
 };
 
 struct PlannedPool {
@@ -229,6 +246,7 @@ struct PlannedPool {
   std::optional<Seconds> patience;
   NodePrice price;
   std::optional<PlannedReservation> reservation;
+  Seconds minimum_rental{};           // a node is billed for at least that; 0: the provider's rule
   Fact<Seconds> provisioning;         // request to schedulable, drivers included: median; range =
                                       // 5th..95th percentile
   Efficiency efficiency;              // of the accelerator at the workload's precision; a worker
@@ -357,6 +375,7 @@ struct PlannedCluster {
   FailureRules failures;
   PowerRules power;
   HourlyRate storage_per_gb;  // checkpoints kept; 0 where unknown
+  EgressRules egress;
 
   /// The first that is no fallback; nullptr: none. worker falls back to chief's.
   const PlannedPool* pool_with(Role role) const;

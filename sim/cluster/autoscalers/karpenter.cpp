@@ -161,8 +161,8 @@ bool Karpenter::has_capacity(ScaledCluster& cluster, std::uint32_t p) {
   const SimTime now = cluster.now();
   const auto& held = pool.plan->reservation;
   const bool reserved = pool.plan->pricing == CapacityType::reserved;
-  if (reserved && (!held || (held->until && now >= SimTime{} + clock_or_never(*held->until))))
-    return false;
+  const auto ends = held && held->goes() ? held->goes() : held ? held->until : std::nullopt;
+  if (reserved && (!held || (ends && now >= SimTime{} + clock_or_never(*ends)))) return false;
   if (pool.empty.empty() || (reserved && int(pool.empty.first()) >= held->nodes)) {
     limited_ = true;
     return false;

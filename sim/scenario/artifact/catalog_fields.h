@@ -21,7 +21,7 @@ RECKON_FIELDS(Accelerator, name, aliases, kind, vendor, architecture, year, peak
               cores_per_device, torus_dimensions, power_watts, notes)
 RECKON_FIELDS(TpuSlice, name, accelerator, chips, torus, wraps, hosts, machine)
 RECKON_FIELDS(Machine, name, provider, vcpus, memory, network, accelerator, accelerator_count,
-              peer_fabric, network_link, services, notes)
+              peer_fabric, network_link, minimum_rental, services, notes)
 RECKON_FIELDS(Dataset, name, aliases, samples, validation_samples, bytes_per_sample,
               decode_cpu_seconds, unit)
 RECKON_FIELDS(Storage, name, aliases, provider, is_default, read_per_node, write_per_node, latency)

@@ -55,14 +55,16 @@ RECKON_FIELDS(StreamTimes, passes)
 RECKON_FIELDS(WorkerRates, threads, network, products, each, streams)
 RECKON_FIELDS(PriceSpread, market, low, high, source)
 RECKON_FIELDS(NodePrice, known, machine, accelerators, as_of, source, spread)
-RECKON_FIELDS(PlannedReservation, nodes, price, until, from, whole)
+RECKON_WORDS(ReservationKind, machines, owned, block, commitment)
+RECKON_FIELDS(PlannedReservation, nodes, price, until, from, whole, kind, ends_before, term, list)
+RECKON_FIELDS(EgressRules, between_regions, between_zones, checkpoints, data, zones)
 RECKON_WORDS(ProvisioningModel, standard, flex_start, flex_start_queued, best_effort_atomic,
              check_capacity)
 RECKON_FIELDS(PlannedPool, id, name, role, machine, accelerator, accelerators_per_node, slice,
               nodes_initial, nodes_min, nodes_max, autoscaling, pricing, stands_in_for, node_pool,
               rank, provisioning_model, capacity_wait, max_run_duration, pool_creation, patience,
-              price, reservation, provisioning, efficiency, host_step, peer_link, network_link,
-              cpu_flops_per_vcpu, cpu_memory_bandwidth_per_vcpu, measured_rates)
+              price, reservation, minimum_rental, provisioning, efficiency, host_step, peer_link,
+              network_link, cpu_flops_per_vcpu, cpu_memory_bandwidth_per_vcpu, measured_rates)
 
 RECKON_WORDS(RequirementOperator, In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte)
 RECKON_WORDS(ConsolidationPolicy, WhenEmpty, WhenEmptyOrUnderutilized)
@@ -122,7 +124,7 @@ RECKON_FIELDS(PlanOrigin, name, start, seed, catalog_digest, calibrations, price
 RECKON_FIELDS(PlannedCluster, provider, service, region, zone, pools, autoscaler,
               cluster_autoscaler, karpenter, node_auto_provisioning, slurm, begins, retry, billing,
               job_start, framework, fabric, reclaim, shortage, maintenance, failures, power,
-              storage_per_gb)
+              storage_per_gb, egress)
 RECKON_FIELDS(PlannedTraining, jobs, replications, expect, evidence)
 RECKON_FIELDS_OF_BASES(Plan, PlanOrigin, PlannedCluster, PlannedTraining)
 

@@ -66,6 +66,11 @@ void add_markets_and_power(Json& artifact) {
   for (const char* scaled_by :
        {"cluster_autoscaler", "karpenter", "node_auto_provisioning", "slurm", "begins"})
     plan[scaled_by] = Json();
+  plan["egress"] = {{"between_regions", unknown},
+                    {"between_zones", unknown},
+                    {"checkpoints", false},
+                    {"data", false},
+                    {"zones", 1}};
   if (plan.contains("service") && plan["service"].is_object()) {
     plan["service"]["karpenter_labels"] = "";
     for (const char* has : {"flex_start", "compute_classes", "price_expander", "slurm"})
@@ -78,11 +83,17 @@ void add_markets_and_power(Json& artifact) {
     pool["rank"] = 0;
     pool["provisioning_model"] = "standard";
     pool["capacity_wait"] = pool["pool_creation"] = unknown;
+    pool["minimum_rental"] = 0.0;
+    if (pool.contains("machine") && pool["machine"].is_object())
+      pool["machine"]["minimum_rental"] = 0.0;
     if (pool.contains("price") && pool["price"].is_object())
       pool["price"]["spread"] = {{"market", ""}, {"low", 1.0}, {"high", 1.0}, {"source", 0}};
     if (!pool.contains("reservation") || !pool["reservation"].is_object()) continue;
     pool["reservation"]["from"] = 0.0;
     pool["reservation"]["whole"] = false;
+    pool["reservation"]["kind"] = "machines";
+    pool["reservation"]["ends_before"] = 0.0;
+    pool["reservation"]["term"] = pool["reservation"]["list"] = Json();
   }
 }
 

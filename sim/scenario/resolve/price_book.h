@@ -47,5 +47,9 @@ void check_usd_rate(Book& book);
 
 /// reservations.cpp: deals `prices.reserved` out to the pools.
 void apply_reservations(Book& book);
+/// The same of `prices.minimum_rental`.
+void apply_minimum_rentals(Book& book);
+/// The same of `prices.egress`, with what the provider takes for a GB.
+void resolve_egress(Draft& draft);
 
 }  // namespace reckon::planning

@@ -312,6 +312,8 @@ void price_pools(Draft& draft) {
       price_flex_start(draft, pool);
     }
   apply_reservations(book);
+  apply_minimum_rentals(book);
+  resolve_egress(draft);
   check_usd_rate(book);
   warn_of_unknown_prices(book);
   refuse_cost_expectations(draft);

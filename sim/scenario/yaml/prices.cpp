@@ -10,6 +10,8 @@ const Fields<ReservationSpec>& reservation_fields() {
   static const Fields<R> table{
       required(text_field("machine", &R::machine, "Catalog name.", "a3-highgpu-8g")),
       required(number_field("count", &R::count, whole(1, kMostNodes), "Machines reserved.", "4")),
+      word_field("kind", &R::kind,
+                 "How they were bought; default: machines, billed for what is used.", "block"),
       field<R>(
           "from", Form{Form::Kind::date},
           [](Reader& r, const YamlNode& n, R& t) { t.from = r.date(n).value_or(""); },
@@ -18,14 +20,57 @@ const Fields<ReservationSpec>& reservation_fields() {
           "until", Form{Form::Kind::date},
           [](Reader& r, const YamlNode& n, R& t) { t.until = r.date(n).value_or(""); }, "Last day.",
           "2027-06-30"),
-      required(field<R>(
+      number_field("length", &R::length, duration_above_zero(),
+                   "From the first day, in place of 'until'.", "14d"),
+      number_field("term", &R::term, duration_above_zero(), "Of a commitment.", "1y"),
+      field<R>(
           "price", Form{Form::Kind::price},
-          [](Reader& r, const YamlNode& n, R& t) { t.price = r.price(n).value_or(MoneyText{}); },
-          "Of one machine.", "44 USD/h")),
+          [](Reader& r, const YamlNode& n, R& t) { t.price = r.price(n); }, "Of one machine.",
+          "44 USD/h"),
+      number_field("discount", &R::discount, fraction(),
+                   "Off the on-demand price, in place of 'price'.", "37%"),
       boolean_field(
           "whole", &R::whole,
           "All of it is paid, used or not (a capacity block, a commitment): needs 'until'.",
           "true"),
+  };
+  return table;
+}
+
+/// "0.02 USD/GB" for a GB (1e9 bytes).
+std::optional<MoneyText> price_of_gb(Reader& r, const YamlNode& n) {
+  constexpr std::string_view kUnit = "/GB";
+  constexpr double kDearest = 1000;
+  const auto text = r.text(n);
+  if (!text) return std::nullopt;
+  if (text->ends_with(kUnit)) {
+    const Parsed<MoneyText> money =
+        parse_money(std::string_view(*text).substr(0, text->size() - kUnit.size()));
+    if (money && money->amount >= 0 && money->amount <= kDearest) return *money;
+  }
+  r.error(fmt::format("{}: '{}' is not a price of data such as 0.02 USD/GB", r.subject(),
+                      shortened(*text)),
+          r.example());
+  return std::nullopt;
+}
+
+const Fields<EgressSpec>& egress_fields() {
+  using E = EgressSpec;
+  static const Fields<E> table{
+      text_field("checkpoints_in", &E::checkpoints_in,
+                 "Region of the bucket of checkpoints; default: the cluster's.", "us-east1"),
+      text_field("data_in", &E::data_in,
+                 "Region that the data is read from; default: the cluster's.", "europe-west4"),
+      number_field("zones", &E::zones, whole(1, 100),
+                   "Zones over which the workers' nodes lie evenly.", "2"),
+      field<E>(
+          "between_regions", Form{Form::Kind::text},
+          [](Reader& r, const YamlNode& n, E& e) { e.between_regions = price_of_gb(r, n); },
+          "Of a GB; default: the provider's.", "0.02 USD/GB"),
+      field<E>(
+          "between_zones", Form{Form::Kind::text},
+          [](Reader& r, const YamlNode& n, E& e) { e.between_zones = price_of_gb(r, n); },
+          "Of a GB, both ends together; default: the provider's.", "0.02 USD/GB"),
   };
   return table;
 }
@@ -77,6 +122,19 @@ const Fields<PricesSpec>& prices_fields() {
           },
           "Machines that you hold.",
           "[{machine: a3-highgpu-8g, count: 4, until: 2027-06-30, price: 44 USD/h}]"),
+      field<P>(
+          "minimum_rental", Form{.kind = Form::Kind::map, .item = Form::Kind::duration},
+          [](Reader& r, const YamlNode& n, P& p) {
+            r.each_entry(n, [&](const std::string& item, const YamlNode& value) {
+              if (const auto time = r.number(value, duration_above_zero()))
+                p.minimum_rental[item] = Seconds{*time};
+            });
+          },
+          "Least time that a machine is billed for, each time it is rented.",
+          "{gpu_8x_h100_sxm5: 7d}"),
+      block_field<egress_fields>("egress", &P::egress, {},
+                                 "Data that leaves the zone or the region, and its price.",
+                                 "{checkpoints_in: us-east1}"),
   };
   return table;
 }
@@ -173,6 +231,43 @@ void check_currency(Reader& reader, const SourcePlace& at, std::string_view path
       fmt::format("write USD, or give prices: {{currency: {}, usd_rate: ...}}", money.currency));
 }
 
+namespace {
+
+/// What a kind needs, and what it cannot have.
+void check_reservation(Reader& reader, const YamlNode& node, const ReservationSpec& spec,
+                       const PricesSpec& prices) {
+  if (node.kind != YamlNode::Kind::map) return;
+  const auto at = [&](std::string_view key) {
+    const auto* found = node.find(key);
+    return found != nullptr ? found->key_at : node.at;
+  };
+  const std::string_view kind = to_text(spec.kind);
+  if (spec.price) check_currency(reader, at("price"), "the price", *spec.price, &prices);
+  if (node.has("price") == node.has("discount")) {
+    if (node.has("price"))
+      reader.error(at("discount"), "'discount' cannot stand beside 'price'", "one of the two");
+    else if (spec.kind != ReservationKind::owned)
+      reader.error(node.at, fmt::format("a reservation of kind '{}' needs 'price'", kind),
+                   "price: 44 USD/h, or discount: 37% off the on-demand price");
+  }
+  if (node.has("until") && node.has("length"))
+    reader.error(at("length"), "'length' cannot stand beside 'until'", "one of the two");
+  if (spec.kind == ReservationKind::block && !node.has("until") && !node.has("length"))
+    reader.error(node.at, "a block needs 'length'", "from: 2026-12-03, length: 14d");
+  if (spec.kind == ReservationKind::commitment) {
+    if (!node.has("term")) reader.error(node.at, "a commitment needs 'term'", "term: 1y, or 3y");
+    for (const char* key : {"from", "until", "length"})
+      if (node.has(key))
+        reader.error(at(key), fmt::format("a commitment has no '{}': it holds no machine", key),
+                     "term: 1y; to hold machines, add a reservation of another kind");
+  } else if (node.has("term")) {
+    reader.error(at("term"), fmt::format("'term' is of kind 'commitment', this is '{}'", kind),
+                 "kind: commitment, or until: 2027-06-30");
+  }
+}
+
+}  // namespace
+
 void check_prices(Reader& reader, const YamlNode& node, const PricesSpec& prices) {
   if (prices.currency != "USD" && !node.has("usd_rate"))
     reader.error(
@@ -186,8 +281,12 @@ void check_prices(Reader& reader, const YamlNode& node, const PricesSpec& prices
                        found->second, &prices);
   if (const auto* reserved = node.find("reserved"))
     for (std::size_t i = 0; i < prices.reserved.size() && i < reserved->value.entries.size(); ++i)
-      if (const auto* price = reserved->value.entries[i].value.find("price"))
-        check_currency(reader, price->value.at, "the price", prices.reserved[i].price, &prices);
+      check_reservation(reader, reserved->value.entries[i].value, prices.reserved[i], prices);
+  if (const auto* egress = node.find("egress"); egress != nullptr && prices.egress)
+    for (const auto& [key, price] : {std::pair("between_regions", prices.egress->between_regions),
+                                     {"between_zones", prices.egress->between_zones}})
+      if (const auto* at = egress->value.find(key); at != nullptr && price)
+        check_currency(reader, at->value.at, "the price", *price, &prices);
 }
 
 }  // namespace reckon
