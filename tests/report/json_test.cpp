@@ -47,6 +47,7 @@ TEST_CASE("the field names of `reckon simulate --format json` are the interface"
                                                        "node_hours",
                                                        "cost_breakdown_usd",
                                                        "prices",
+                                                       "purchases",
                                                        "energy",
                                                        "rates",
                                                        "goodput",
