@@ -113,12 +113,23 @@ std::string emissions_reason(const Question& q) {
                      fmt::join(limits, " and "));
 }
 
+/// How near the space comes to a deadline and a budget, at the medians.
+std::string nearest_to_limits(const Space& space) {
+  const auto least = [&](double Candidate::*of) {
+    return std::ranges::min(space.candidates, {}, of).*of;
+  };
+  const double time = least(&Candidate::time), cost = least(&Candidate::cost);
+  if (!std::isfinite(time) || !std::isfinite(cost)) return "";
+  return fmt::format("; the fastest takes about {}, the cheapest costs about {}",
+                     format_duration(Seconds{time}), format_usd(Usd{cost}));
+}
+
 /// Nothing that is forecast would do, whichever limit gave way.
 std::string reason_without(const Question& q, const Space& space, const Answer& answer) {
   if (!space.candidates.empty() && (q.energy_joules || q.co2_grams)) return emissions_reason(q);
   if (!space.candidates.empty() && q.deadline && q.budget)
-    return fmt::format("neither the deadline of {} nor the budget of {} is met by any plan",
-                       q.deadline->text, q.budget->text);
+    return fmt::format("neither the deadline of {} nor the budget of {} is met by any plan{}",
+                       q.deadline->text, q.budget->text, nearest_to_limits(space));
   if (!space.candidates.empty())
     return "every plan that was forecast never ends or cannot be priced";
   const std::string reason = most_frequent(answer.rejected);

@@ -38,10 +38,14 @@ const PoolSpec& pool_of(const PlanOptions& options, const Scenario& scenario) {
   if (!options.pool.empty())
     found = std::find_if(pools.begin(), pools.end(),
                          [&](const PoolSpec& pool) { return pool.name == options.pool; });
-  if (found == pools.end())
-    throw UsageError(options.pool.empty()
-                         ? "the nodes are a list: 'reckon plan' varies a pool of cluster.pools"
-                         : fmt::format("--pool {}: the cluster has no such pool", options.pool));
+  if (found == pools.end()) {
+    if (pools.empty())
+      throw UsageError("the nodes are a list: 'reckon plan' varies a pool of cluster.pools");
+    std::vector<std::string> names;
+    for (const PoolSpec& pool : pools) names.push_back(pool.name);
+    throw UsageError(fmt::format("--pool {}: the cluster has no such pool; it has: {}",
+                                 options.pool, fmt::join(names, ", ")));
+  }
   return *found;
 }
 

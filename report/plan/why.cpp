@@ -240,8 +240,9 @@ std::string next_text(const Answer& a) {
   if (words.plan_file.empty())
     return fmt::format("\nNext\n  {} --out best.yaml\n", words.plan_command);
   const std::string file = shell_file(words.plan_file);
-  return fmt::format("\nNext\n  reckon run {0} --on kubernetes --dry-run\n  reckon simulate {0}\n",
-                     file);
+  return fmt::format(
+      "\nNext\n  reckon run {0} --on kubernetes --image IMAGE --dry-run\n  reckon simulate {0}\n",
+      file);
 }
 
 std::string sensitivity_text(const Answer& a, int width) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/base/diagnostic.h"
 #include "sim/queue/backfill.h"
 #include "sim/queue/kueue/kueue.h"
 #include "sim/queue/preemptive.h"
@@ -92,6 +93,20 @@ std::optional<std::string> note_of_never(const QueueQuestion& question, const Jo
                                     : fmt::format("job {}", never.front() + 1),
                      first.gpus(), first.gpus() == 1 ? "" : "s",
                      why_never(question, list, std::span(never).first(1)).front());
+}
+
+std::optional<std::string> note_of_accounts(const QueueQuestion& question, const JobList& list) {
+  const SchedulerSpec& scheduler = question.scheduler;
+  if (scheduler.policy != SchedulingPolicy::slurm || scheduler.slurm->accounts.empty())
+    return std::nullopt;
+  std::vector<std::string> accounts;
+  for (const SlurmAccountSpec& account : scheduler.slurm->accounts)
+    accounts.push_back(account.name);
+  for (const std::string& team : list.names.teams.names())
+    if (!team.empty() && std::ranges::find(accounts, team) == accounts.end())
+      return fmt::format("team '{}' is no account of Slurm, so it has a share of 1{}", team,
+                         did_you_mean(team, accounts));
+  return std::nullopt;
 }
 
 }  // namespace reckon

@@ -48,4 +48,8 @@ std::vector<std::string> why_never(const QueueQuestion& question, const JobList&
 std::optional<std::string> note_of_never(const QueueQuestion& question, const JobList& list,
                                          const std::vector<std::size_t>& never);
 
+/// "team 'intern' is no account of Slurm, so it has a share of 1; did you mean 'interns'?" of the
+/// first such team, where accounts are listed; nullopt: there is none.
+std::optional<std::string> note_of_accounts(const QueueQuestion& question, const JobList& list);
+
 }  // namespace reckon

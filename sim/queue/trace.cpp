@@ -64,6 +64,7 @@ struct OneReplication {
     out.preemptions = double(record.run.preemptions);
     if (auto note = note_of_never(work, record.list, record.run.never))
       out.warnings.push_back(std::move(*note));
+    if (auto note = note_of_accounts(work, record.list)) out.warnings.push_back(std::move(*note));
     return out;
   }
 

@@ -25,7 +25,8 @@ const char* const kNarrow = "mlp_boston_housing";
 /// 669,706 weights: a hundred times the narrow one's.
 const char* const kWide = "mlp_mnist";
 
-Json forecast(const Workspace& w, const std::string& file, const std::string& options = "") {
+Json calibrated_forecast(const Workspace& w, const std::string& file,
+                         const std::string& options = "") {
   const Output out = w.run("simulate " + file + " --replications 50 --format json " + options);
   INFO(out.err);
   REQUIRE(out.code == 0);
@@ -64,8 +65,8 @@ double time_error(const Json& forecast, double measured) {
 /// 0.1 s.
 void check_closer(const Workspace& w, const std::string& name, const std::string& overlay) {
   INFO(name << " with " << overlay);
-  const Json before = forecast(w, name + ".yaml");
-  const Json after = forecast(w, name + ".yaml", "--calibration " + overlay);
+  const Json before = calibrated_forecast(w, name + ".yaml");
+  const Json after = calibrated_forecast(w, name + ".yaml", "--calibration " + overlay);
   const Json diff = diff_of(w, name);
   const double step = span_of(diff, "step"), time = span_of(diff, "time");
   INFO("step: run " << step << ", before " << before["step"]["seconds"] << ", after "
@@ -99,7 +100,7 @@ TEST_CASE("a run corrects the next forecasts, of another batch size and of anoth
   }
   SECTION(
       "a cluster's forecast is outside, and the calibrated one is closer where nobody measured") {
-    w.write("cluster.json", forecast(w, "small.yaml").dump());
+    w.write("cluster.json", calibrated_forecast(w, "small.yaml").dump());
     const Output diff = w.run("diff cluster.json runs/small");
     CHECK(diff.code == 1);  // the forecast pulls a container image and starts Python: minutes
     const Output fit = w.run("calibrate runs/small --out c.yaml --force");
@@ -107,13 +108,14 @@ TEST_CASE("a run corrects the next forecasts, of another batch size and of anoth
     REQUIRE(fit.code == 0);
     CHECK(contains(fit.out, "operations/host.cpu_"));
     CHECK(contains(fit.out, "one configuration"));
-    CHECK(forecast(w, "small.yaml")["calibrations"].empty());
-    const Json after = forecast(w, "small.yaml", "--calibration c.yaml");
+    CHECK(calibrated_forecast(w, "small.yaml")["calibrations"].empty());
+    const Json after = calibrated_forecast(w, "small.yaml", "--calibration c.yaml");
     REQUIRE(after["calibrations"].size() == 1);
     CHECK(contains(after["calibrations"][0], "c.yaml: "));
     const double step = span_of(diff_of(w, "small"), "step.median");
     // this machine may be busy: 0.3 is close, and the catalog may be right by luck
-    CHECK(step_error(after, step) < std::max(0.3, step_error(forecast(w, "small.yaml"), step)));
+    CHECK(step_error(after, step) <
+          std::max(0.3, step_error(calibrated_forecast(w, "small.yaml"), step)));
     check_closer(w, "small", "c.yaml");
     check_closer(w, "large", "c.yaml");
     check_closer(w, "wide", "c.yaml");
@@ -161,7 +163,8 @@ TEST_CASE("a user's own logs are calibrated by, with the scenario beside them") 
     INFO(fit.out << fit.err);
     REQUIRE(fit.code == 0);
     const double after =
-        forecast(w, "job.yaml", "--calibration calibration.yaml")["step"]["seconds"].get<double>();
+        calibrated_forecast(w, "job.yaml", "--calibration calibration.yaml")["step"]["seconds"]
+            .get<double>();
     CHECK(after == Approx(0.00445).epsilon(0.25));  // of 0.00019 without it
   }
   w.write("waits.csv",

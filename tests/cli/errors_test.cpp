@@ -17,7 +17,7 @@ std::vector<nlohmann::ordered_json> lines_of(const std::string& text) {
   return out;
 }
 
-std::string with(std::string text, const std::string& from, const std::string& to) {
+std::string errors_with(std::string text, const std::string& from, const std::string& to) {
   return text.replace(text.find(from), from.size(), to);
 }
 
@@ -25,8 +25,8 @@ std::string with(std::string text, const std::string& from, const std::string& t
 
 TEST_CASE("mistakes of a file are JSON objects, a line each, with the place and what to do") {
   const Workspace w;
-  w.write("a.yaml",
-          with(with(kScenario, "precision: fp32", "precison: fp32"), "nodes: 1", "nodes: x"));
+  w.write("a.yaml", errors_with(errors_with(kScenario, "precision: fp32", "precison: fp32"),
+                                "nodes: 1", "nodes: x"));
   const Output r = w.run("simulate a.yaml --errors json");
   CHECK(r.code == 2);
   CHECK(r.out.empty());

@@ -10,7 +10,7 @@ using nlohmann::json;
 
 namespace {
 
-bool is_on_path(const std::string& program) {
+bool program_on_path(const std::string& program) {
   return std::system(("command -v " + program + " >/dev/null").c_str()) == 0;
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("every chart of a report is what Vega-Lite's schema allows") {
 TEST_CASE("a browser draws every chart of a report") {
   const Workspace w;
   need_scripts(w);
-  if (!is_on_path("chromium")) skip_test("chromium is not installed");
+  if (!program_on_path("chromium")) skip_test("chromium is not installed");
   w.write("a.yaml", scenario());
   REQUIRE(w.run("simulate a.yaml --html a.html").code == 0);
   const auto specs = specs_of(read_all(w.path("a.html")));
@@ -227,7 +227,7 @@ TEST_CASE("a browser draws every chart of a report") {
 TEST_CASE("a browser draws every chart of a comparison") {
   const Workspace w;
   need_scripts(w);
-  if (!is_on_path("chromium")) skip_test("chromium is not installed");
+  if (!program_on_path("chromium")) skip_test("chromium is not installed");
   w.write("a.yaml", scenario());
   REQUIRE(
       w.run("compare a.yaml --sweep workload.batch_per_accelerator=32,64,96 --html a.html").code ==

@@ -22,7 +22,7 @@ const char* const kDearer =
     "gcp,us-central1,us-central1-a us-central1-b us-central1-c us-central1-f,T4,accelerator,1,0.45,"
     "0.2,2026-11-01,,skypilot-gcp-v8,\n";
 
-std::string scenario(const std::string& expect) {
+std::string lock_scenario(const std::string& expect) {
   return std::string(kScenario) + "expect:\n" + expect;
 }
 
@@ -77,7 +77,7 @@ void age(const Workspace& w, const std::string& file, double factor) {
 
 TEST_CASE("check: with nothing changed the lock says so, and no share is told") {
   const Workspace w;
-  w.write("s.yaml", scenario("  - p95(time) <= 1000h\n"));
+  w.write("s.yaml", lock_scenario("  - p95(time) <= 1000h\n"));
   REQUIRE(w.run("check s.yaml --lock").code == 0);
   const Json s = checked(w, "", 0);
   CHECK(s["lock"]["same"] == true);
@@ -93,12 +93,12 @@ TEST_CASE("check: with nothing changed the lock says so, and no share is told") 
 
 TEST_CASE("check: a price that nobody edited breaks no check, and its share is told") {
   const Workspace w;
-  w.write("s.yaml", scenario("  - p95(time) <= 1000h\n"));
+  w.write("s.yaml", lock_scenario("  - p95(time) <= 1000h\n"));
   w.write("dearer/prices.csv", kDearer);
   const Figures before = figures_of(w), after = figures_of(w, "--catalog dearer");
   REQUIRE(after.cost > 1.05 * before.cost);
   const double bound = (before.cost + after.cost) / 2;
-  w.write("s.yaml", scenario("  - p50(cost) <= " + std::to_string(bound) + " USD\n"));
+  w.write("s.yaml", lock_scenario("  - p50(cost) <= " + std::to_string(bound) + " USD\n"));
   REQUIRE(w.run("check s.yaml --lock").code == 0);
   const Json s = checked(w, "--catalog dearer", 0);
   CHECK(s["expectations"][0]["passed"] == false);
@@ -124,7 +124,7 @@ TEST_CASE("check: a price that nobody edited breaks no check, and its share is t
 
 TEST_CASE("check: an edit fails, evidence and another reckon do not") {
   const Workspace w;
-  w.write("s.yaml", scenario("  - p95(time) <= 1000h\n"));
+  w.write("s.yaml", lock_scenario("  - p95(time) <= 1000h\n"));
   const Figures before = figures_of(w);
   const Figures edited = figures_of(w, "--set workload.batch_per_accelerator=4");
   const Figures blind = figures_of(w, "--without-evidence all");
@@ -133,7 +133,7 @@ TEST_CASE("check: an edit fails, evidence and another reckon do not") {
 
   SECTION("your edit") {
     const double bound = (before.time + edited.time) / 2;
-    w.write("s.yaml", scenario("  - p50(time) <= " + std::to_string(bound) + "s\n"));
+    w.write("s.yaml", lock_scenario("  - p50(time) <= " + std::to_string(bound) + "s\n"));
     REQUIRE(w.run("check s.yaml --lock").code == 0);
     const Json s = checked(w, "--set workload.batch_per_accelerator=4", 1);
     CHECK(s["expectations"][0]["cause"] == "edit");
@@ -150,9 +150,9 @@ TEST_CASE("check: an edit fails, evidence and another reckon do not") {
   SECTION("evidence") {
     // Locked with less evidence than there is today.
     const double bound = (before.time + blind.time) / 2;
-    w.write("s.yaml",
-            scenario(std::string("  - p50(time) ") + (blind.time < before.time ? "<= " : ">= ") +
-                     std::to_string(bound) + "s\n"));
+    w.write("s.yaml", lock_scenario(std::string("  - p50(time) ") +
+                                    (blind.time < before.time ? "<= " : ">= ") +
+                                    std::to_string(bound) + "s\n"));
     REQUIRE(w.run("check s.yaml --lock --without-evidence all").code == 0);
     const Json s = checked(w, "", 0);
     CHECK(s["expectations"][0]["passed"] == false);
@@ -163,7 +163,8 @@ TEST_CASE("check: an edit fails, evidence and another reckon do not") {
     CHECK(time.at("reckon") == 0);
   }
   SECTION("reckon") {
-    w.write("s.yaml", scenario("  - p50(time) <= " + std::to_string(0.97 * before.time) + "s\n"));
+    w.write("s.yaml",
+            lock_scenario("  - p50(time) <= " + std::to_string(0.97 * before.time) + "s\n"));
     REQUIRE(w.run("check s.yaml --lock").code == 1);
     age(w, "s.lock.json", 0.9);
     const Json s = checked(w, "", 0);
@@ -177,7 +178,7 @@ TEST_CASE("check: an edit fails, evidence and another reckon do not") {
 
 TEST_CASE("check: all four kinds of change together, one after the other, add up") {
   const Workspace w;
-  w.write("s.yaml", scenario("  - p95(time) <= 1000h\n"));
+  w.write("s.yaml", lock_scenario("  - p95(time) <= 1000h\n"));
   w.write("dearer/prices.csv", kDearer);
   const std::string edit = "--set workload.batch_per_accelerator=4", price = "--catalog dearer",
                     blind = "--without-evidence all";
@@ -273,7 +274,7 @@ TEST_CASE("check takes the lock that plan wrote, and a lock without a plan is no
 
 TEST_CASE("a calibration is evidence, and the lock holds the text that was used") {
   const Workspace w;
-  w.write("s.yaml", scenario("  - p95(time) <= 1000h\n"));
+  w.write("s.yaml", lock_scenario("  - p95(time) <= 1000h\n"));
   const auto calibrated = [](double seconds) {
     reckon::Calibration c;
     c.created = "2026-11-21";
@@ -303,7 +304,7 @@ TEST_CASE("a calibration is evidence, and the lock holds the text that was used"
 
 TEST_CASE("an edited model file counts as your edit where reckon is the same") {
   const Workspace w;
-  std::string text = scenario("  - p95(time) <= 100000h\n");
+  std::string text = lock_scenario("  - p95(time) <= 100000h\n");
   replace(text, "model: resnet50_v1_5\n  dataset: imagenet\n  train: {epochs: 1}",
           "model: {huggingface: config.json}\n  sequence_length: 512\n  dataset: wikipedia-en\n  "
           "train: "

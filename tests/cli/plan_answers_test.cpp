@@ -11,13 +11,13 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::string kQuestion = small_plan_question("T4", "on_demand");
+const std::string kPlanAnswersQuestion = small_plan_question("T4", "on_demand");
 
 }  // namespace
 
 TEST_CASE("a baseline: equal today passes, a dearer price fails beyond the tolerance only") {
   const Workspace w;
-  w.write("q.yaml", kQuestion);
+  w.write("q.yaml", kPlanAnswersQuestion);
   REQUIRE(w.run("plan q.yaml --out best.yaml").code == 0);
   const Output same = w.run("plan q.yaml --baseline best.yaml --diff same.md");
   INFO(same.out + same.err);
@@ -59,7 +59,7 @@ TEST_CASE("a baseline: equal today passes, a dearer price fails beyond the toler
 
 TEST_CASE("a baseline is neither overwritten nor left out by an empty name") {
   const Workspace w;
-  w.write("q.yaml", kQuestion);
+  w.write("q.yaml", kPlanAnswersQuestion);
   REQUIRE(w.run("plan q.yaml --out best.yaml").code == 0);
   const std::string before = read_all(w.path("best.yaml"));
   const Output same = w.run("plan q.yaml --baseline best.yaml --out ./best.yaml");
@@ -72,7 +72,7 @@ TEST_CASE("a baseline is neither overwritten nor left out by an empty name") {
 
 TEST_CASE("a baseline of another job is refused; one that is no plan any more is still held to") {
   const Workspace w;
-  w.write("q.yaml", kQuestion);
+  w.write("q.yaml", kPlanAnswersQuestion);
   REQUIRE(w.run("plan q.yaml --out best.yaml").code == 0);
   const Output other = w.run("plan q.yaml --set workload.train.epochs=1 --baseline best.yaml");
   CHECK(other.code == 2);
@@ -92,7 +92,7 @@ TEST_CASE("a baseline of another job is refused; one that is no plan any more is
 
 TEST_CASE("the memo of a plan is one page with question, recommendation, alternatives and prices") {
   const Workspace w;
-  w.write("q.yaml", kQuestion);
+  w.write("q.yaml", kPlanAnswersQuestion);
   REQUIRE(w.run("plan q.yaml --replications 120 --memo memo.md").code == 0);
   const std::string page = read_all(w.path("memo.md"));
   for (const char* part :
@@ -106,7 +106,7 @@ TEST_CASE("the memo of a plan is one page with question, recommendation, alterna
 
 TEST_CASE("the fewest accelerators as a table and as JSON; exit code 1 where none is enough") {
   const Workspace w;
-  w.write("q.yaml", kQuestion);
+  w.write("q.yaml", kPlanAnswersQuestion);
   const Output table = w.run("plan q.yaml --fewest");
   CHECK(table.code == 0);
   CHECK(table.out.find("gcp T4") != std::string::npos);
@@ -120,7 +120,7 @@ TEST_CASE("the fewest accelerators as a table and as JSON; exit code 1 where non
 
 TEST_CASE("plans of two questions compare, with a calibration laid over the catalog") {
   const Workspace w;
-  w.write("q.yaml", kQuestion);
+  w.write("q.yaml", kPlanAnswersQuestion);
   REQUIRE(w.run("plan q.yaml --out a.yaml").code == 0);
   REQUIRE(w.run("plan q.yaml --objective time --out b.yaml").code == 0);
   const Output compared = w.run("compare a.yaml b.yaml");

@@ -10,14 +10,14 @@ using Json = nlohmann::json;
 
 namespace {
 
-const std::string kQuestion = small_plan_question("T4, V100-SXM2-16", "spot, on_demand");
+const std::string kPlanQuestion = small_plan_question("T4, V100-SXM2-16", "spot, on_demand");
 
 }  // namespace
 
 TEST_CASE(
     "a plan that is written out is simulated to the same digits, and compares as a scenario") {
   const Workspace w;
-  w.write("q/question.yaml", kQuestion);
+  w.write("q/question.yaml", kPlanQuestion);
   const Output planned =
       w.run("plan q/question.yaml --out best.yaml --svg front.svg --format json");
   INFO(planned.err);
@@ -39,7 +39,7 @@ TEST_CASE(
 
 TEST_CASE("no plan fits: exit code 1, the limit that binds and what it would have to be") {
   const Workspace w;
-  w.write("question.yaml", kQuestion);
+  w.write("question.yaml", kPlanQuestion);
   const Output none = w.run("plan question.yaml --deadline 5min@95% --out best.yaml");
   CHECK(none.code == 1);
   CHECK(none.out.find("No plan fits") != std::string::npos);
@@ -66,10 +66,10 @@ TEST_CASE("options alone are a question; a wrong one is told by its place") {
 
 TEST_CASE("each freedom of the plan: block is an option too, and gives the same answer") {
   const Workspace w;
-  w.write("plain.yaml", kQuestion);
+  w.write("plain.yaml", kPlanQuestion);
   w.write(
       "block.yaml",
-      kQuestion.substr(0, kQuestion.find("plan:")) +
+      kPlanQuestion.substr(0, kPlanQuestion.find("plan:")) +
           "plan:\n"
           "  vary: {machine: [n1-standard-16], accelerator: [T4], nodes: 1..2, pricing: [spot],\n"
           "         strategy: [multi_worker_mirrored, parameter_server], base: [50% on_demand],\n"

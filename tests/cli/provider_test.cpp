@@ -23,7 +23,7 @@ std::string training(const std::string& cluster) {
          cluster + "forecast: {replications: 20, seed: 1}\n";
 }
 
-const std::string kSpot =
+const std::string kProviderSpot =
     "  provider: nimbus\n"
     "  region: north-1\n"
     "  zone: north-1-b\n"
@@ -38,7 +38,7 @@ const std::string kSpot =
 
 TEST_CASE("a provider of a user's catalog is simulated by its rules and prices") {
   const Workspace w;
-  const std::string file = w.write("nimbus.yaml", training(kSpot));
+  const std::string file = w.write("nimbus.yaml", training(kProviderSpot));
   const Output r = w.run("simulate " + file + kCatalog + " --memo memo.md");
   INFO(r.out << r.err);
   REQUIRE(r.code == 0);
@@ -50,7 +50,7 @@ TEST_CASE("a provider of a user's catalog is simulated by its rules and prices")
 
 TEST_CASE("a provider of a user's catalog is planned and compared with others") {
   const Workspace w;
-  const std::string file = w.write("nimbus.yaml", training(kSpot));
+  const std::string file = w.write("nimbus.yaml", training(kProviderSpot));
   const Output plan = w.run("plan " + file + kCatalog +
                             " --provider nimbus,gcp --accelerator T4 --nodes 1..2 --pricing "
                             "on_demand --replications 20");
@@ -70,7 +70,7 @@ TEST_CASE("a provider of a user's catalog is planned and compared with others") 
 
 TEST_CASE("a provider of a user's catalog is exported and imported by its own labels") {
   const Workspace w;
-  const std::string file = w.write("nimbus.yaml", training(kSpot));
+  const std::string file = w.write("nimbus.yaml", training(kProviderSpot));
   const Output pods = w.run("export kubernetes " + file + kCatalog);
   INFO(pods.out << pods.err);
   REQUIRE(pods.code == 0);
@@ -109,7 +109,7 @@ TEST_CASE("tables and mistakes name a provider of a user's catalog") {
   const Output shown = w.run("catalog show T4" + kCatalog);
   CHECK_THAT(shown.out, Contains("g4-t4"));
 
-  const std::string file = w.write("nimbus.yaml", training(kSpot));
+  const std::string file = w.write("nimbus.yaml", training(kProviderSpot));
   const Output unknown = w.run("simulate " + file);
   CHECK(unknown.code == 2);
   CHECK_THAT(unknown.err, Contains("nimbus.yaml:10:13: error: unknown provider 'nimbus'") &&

@@ -21,14 +21,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* kOptions = " --replications 20 --retry-delay 0s --checkpoint-steps 10 ";
 
-std::string job(const std::string& more = "", int steps = 40) {
+std::string damaged_job(const std::string& more = "", int steps = 40) {
   return small_job("small", "{kind: single}", steps, more) + small_pool(1);
 }
 const std::string kRate = "  optimizer: {kind: sgd, learning_rate: ";
 
 /// A run of 40 steps in `out`, finished.
 Workspace& with_run(Workspace& w, const std::string& out) {
-  w.write("job.yaml", job());
+  w.write("job.yaml", damaged_job());
   const Output r = w.run("run job.yaml" + std::string(kOptions) + "--out \"" + out + '"');
   INFO(r.err);
   REQUIRE(r.code == 0);
@@ -129,7 +129,7 @@ TEST_CASE(
   with_run(w, "my runs/it's one");
   const fs::path run = w.path("my runs/it's one");
   const std::string plan = read_all(run / "plan.reckon");
-  w.write("other job.yaml", job(kRate + "0.001}\n", 60));
+  w.write("other job.yaml", damaged_job(kRate + "0.001}\n", 60));
   const std::string words = "run 'other job.yaml'" + std::string(kOptions) +
                             "--out 'my runs/it'\\''s one' --set workload.precision=fp32";
   const Output refused = w.run(words + " --resume");
@@ -162,7 +162,7 @@ TEST_CASE("each setting that decides what is trained is compared") {
   Workspace w;
   with_run(w, "run");
   const auto refused_for = [&](const std::string& more, const std::string& set) {
-    w.write("job.yaml", job(more));
+    w.write("job.yaml", damaged_job(more));
     const Output r = w.run("run job.yaml" + std::string(kOptions) + "--out run --resume " + set);
     CHECK(r.code == 2);
     return r.err;
@@ -183,7 +183,7 @@ TEST_CASE("each setting that decides what is trained is compared") {
 TEST_CASE("another optimizer that is accepted goes on with the parameters") {
   Workspace w;
   with_run(w, "run");
-  w.write("job.yaml", job("  optimizer: {kind: adamw}\n", 60));
+  w.write("job.yaml", damaged_job("  optimizer: {kind: adamw}\n", 60));
   const Output r =
       w.run("run job.yaml" + std::string(kOptions) + "--out run --resume --accept-changes");
   INFO(r.err);
@@ -198,7 +198,7 @@ TEST_CASE("another optimizer that is accepted goes on with the parameters") {
 TEST_CASE("a checkpoint of another model is refused with a command that begins elsewhere") {
   Workspace w;
   with_run(w, "a run");
-  std::string other = job();
+  std::string other = damaged_job();
   other.replace(other.find("mlp_boston_housing"), 18, "mlp_mnist");
   w.write("other.yaml", other);
   const Output refused =
@@ -214,7 +214,7 @@ TEST_CASE("a checkpoint of another model is refused with a command that begins e
 
 TEST_CASE("a run that is stopped says how to go on in words that a shell takes as they are") {
   Workspace w;
-  w.write("a job's.yaml", job("", 3000));
+  w.write("a job's.yaml", damaged_job("", 3000));
   BackgroundJob run(w, "\"a job's.yaml\"", "run", std::string(kOptions));
   REQUIRE(run.wait_for([&] { return !list_sets(w.path("run/checkpoints")).empty(); }));
   run.signal(SIGTERM);
@@ -278,7 +278,7 @@ TEST_CASE("doctor tells what is lost, and what is no run") {
 
 TEST_CASE("doctor repairs nothing of a run that is going on, and does not disturb it") {
   Workspace w;
-  w.write("job.yaml", job("", 100000));
+  w.write("job.yaml", damaged_job("", 100000));
   BackgroundJob run(w, "job.yaml", "run", std::string(kOptions));
   REQUIRE(run.wait_for([&] { return !list_sets(w.path("run/checkpoints")).empty(); }));
   const Output r = w.run("doctor run");
@@ -294,7 +294,7 @@ TEST_CASE("doctor repairs nothing of a run that is going on, and does not distur
 
 TEST_CASE("an export takes the set before a damaged one, as a resume does, and says so") {
   Workspace w;
-  w.write("job.yaml", job());
+  w.write("job.yaml", damaged_job());
   REQUIRE(w.run("run job.yaml" + std::string(kOptions) + "--out run").code == 0);
   const std::string worker = "'" RECKON_BINARY_DIR "/bin/reckon-worker' export run ";
   const auto exported = [&](const std::string& model) { return w.run_shell(worker + model); };

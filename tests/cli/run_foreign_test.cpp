@@ -12,7 +12,8 @@ using Catch::Matchers::Contains;
 namespace {
 
 /// `command` and `metrics`: of the container.
-std::string scenario(const std::string& command, const std::string& metrics, int workers) {
+std::string run_foreign_scenario(const std::string& command, const std::string& metrics,
+                                 int workers) {
   return "name: mine\n"
          "workload:\n"
          "  container:\n"
@@ -64,8 +65,9 @@ done
 TEST_CASE("a program of one's own is run, lost, resumed by its own file, and measured") {
   const Workspace w;
   w.write("train.sh", kTrain);
-  w.write("mine.yaml", scenario("[sh, train.sh, --job-dir]",
-                                "{log: 'done (?<step>[0-9]+), loss (?<loss>[0-9.]+)'}", 2));
+  w.write("mine.yaml",
+          run_foreign_scenario("[sh, train.sh, --job-dir]",
+                               "{log: 'done (?<step>[0-9]+), loss (?<loss>[0-9.]+)'}", 2));
   // "--job-dir DIR": $1 and $2.
   const Output run = w.run("run mine.yaml --replications 20 --retry-delay 10ms");
   INFO(run.out << run.err);
@@ -96,7 +98,7 @@ TEST_CASE("a program of one's own is run, lost, resumed by its own file, and mea
 
 TEST_CASE("a program of one's own that fails at once is not started for ever") {
   const Workspace w;
-  w.write("mine.yaml", scenario("[sh, -c, 'echo no such data; exit 1']", "", 1));
+  w.write("mine.yaml", run_foreign_scenario("[sh, -c, 'echo no such data; exit 1']", "", 1));
   const Output run = w.run("run mine.yaml --replications 20 --retry-delay 10ms --retries 50");
   INFO(run.out << run.err);
   CHECK(run.code == 1);
@@ -122,7 +124,7 @@ TEST_CASE("a program of one's own that fails at once is not started for ever") {
 
 TEST_CASE("a program of one's own that ends well when it is told to stop is not finished") {
   const Workspace w;
-  w.write("mine.yaml", scenario("[sh, stop.sh]", "", 1));
+  w.write("mine.yaml", run_foreign_scenario("[sh, stop.sh]", "", 1));
   w.write("stop.sh", R"(trap 'echo saved; exit 0' TERM
 echo "step 1"; echo "step 2"; : > started
 while :; do sleep 0.02; done
@@ -140,8 +142,9 @@ while :; do sleep 0.02; done
 TEST_CASE("a page of metrics of a program of this machine is read while it runs") {
   const Workspace w;
   w.write("mine.yaml",
-          scenario("[python3, serve.py]",
-                   "{prometheus: ':$PORT/metrics step=my_steps seconds=my_step_seconds'}", 1));
+          run_foreign_scenario(
+              "[python3, serve.py]",
+              "{prometheus: ':$PORT/metrics step=my_steps seconds=my_step_seconds'}", 1));
   // It ends when its last page was read, so nothing here waits for a clock.
   w.write("serve.py", R"(import http.server, sys
 pages = [10, 20, 100]

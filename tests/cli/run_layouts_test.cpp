@@ -43,7 +43,7 @@ std::string job_text(const Family& family, const std::string& strategy, int work
          std::to_string(workers) + "}\n";
 }
 
-constexpr const char* kRun =
+constexpr const char* kLayoutsRun =
     "--retries 100 --retry-delay 0s --replications 20 --checkpoint-steps 10 ";
 
 std::vector<float> weights_of(const Workspace& w, const std::string& out) {
@@ -51,7 +51,7 @@ std::vector<float> weights_of(const Workspace& w, const std::string& out) {
 }
 
 std::vector<float> run_to_end(const Workspace& w, const std::string& file, const std::string& out) {
-  BackgroundJob job(w, file, out, kRun);
+  BackgroundJob job(w, file, out, kLayoutsRun);
   const int code = job.code();
   INFO(out << ": " << job.errors());
   REQUIRE(code == 0);
@@ -124,7 +124,7 @@ TEST_CASE(
   const Workspace w;
   w.write("job.yaml", job_text(kGpt, strategy, 2, 120));
   const auto expected = run_to_end(w, "job.yaml", "undisturbed");
-  BackgroundJob job(w, "job.yaml", "killed", kRun);
+  BackgroundJob job(w, "job.yaml", "killed", kLayoutsRun);
   for (const std::size_t sets : {1u, 2u}) {
     const bool there = job.wait_for([&] {
       const auto all = list_sets(w.path("killed") / "checkpoints");
@@ -150,7 +150,7 @@ TEST_CASE("a run stops under one layout and goes on under another") {
                            "{kind: hybrid, tensor: 2, micro_batch: 8}");
   w.write("to.yaml", job_text(kGpt, to, 2, 40));
   {
-    BackgroundJob job(w, "from.yaml", "run", kRun);
+    BackgroundJob job(w, "from.yaml", "run", kLayoutsRun);
     REQUIRE(job.wait_for([&] {
       const auto sets = list_sets(w.path("run") / "checkpoints");
       return !sets.empty() && sets.front().complete;
@@ -158,7 +158,7 @@ TEST_CASE("a run stops under one layout and goes on under another") {
     job.signal(SIGTERM);
     CHECK(job.code() == 75);
   }
-  BackgroundJob job(w, "to.yaml", "run", std::string(kRun) + "--resume");
+  BackgroundJob job(w, "to.yaml", "run", std::string(kLayoutsRun) + "--resume");
   const int code = job.code();
   INFO(job.errors());
   CHECK(code == 0);

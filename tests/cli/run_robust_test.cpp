@@ -32,14 +32,14 @@ using Clock = std::chrono::steady_clock;
 
 const std::string kTwoWorkers = "{kind: multi_worker_mirrored, workers: 2}";
 const std::string kHere = small_pool(2);
-constexpr const char* kRun = "run job.yaml --replications 20 --retry-delay 0s ";
+constexpr const char* kRobustRun = "run job.yaml --replications 20 --retry-delay 0s ";
 
 /// `reckon run` in the background, as a shell's child that becomes it.
 ChildProcess start(const Workspace& w, const std::string& options) {
   return ChildProcess({"reckon",
                        {"sh", "-c",
                         "cd '" + w.path("").string() +
-                            "' && exec '" RECKON_BINARY_DIR "/bin/reckon' " + kRun + options},
+                            "' && exec '" RECKON_BINARY_DIR "/bin/reckon' " + kRobustRun + options},
                        {},
                        {}});
 }
@@ -99,7 +99,7 @@ TEST_CASE("a loss that is not a number ends the run at once, with the step") {
   w.write("job.yaml", small_job("small", kTwoWorkers, 200,
                                 "  optimizer: {kind: sgd, learning_rate: 1000000}\n") +
                           kHere);
-  const Output r = w.run(kRun + std::string("--out run --retries 5"));
+  const Output r = w.run(kRobustRun + std::string("--out run --retries 5"));
   INFO(r.err);
   CHECK(r.code == 1);
   CHECK(contains(r.err, "loss"));
@@ -134,12 +134,13 @@ TEST_CASE("metrics of a run are Prometheus' text format, and a port in use is sa
   const Workspace w;
   w.write("job.yaml", small_job("small", kTwoWorkers, 100000) + kHere);
   const Listener taken;
-  const Output refused = w.run(kRun + ("--out run --metrics " + std::to_string(taken.port())));
+  const Output refused =
+      w.run(kRobustRun + ("--out run --metrics " + std::to_string(taken.port())));
   CHECK(refused.code == 3);
   CHECK(contains(refused.err, "cannot listen at 127.0.0.1:" + std::to_string(taken.port()) +
                                   ": Address already in use"));
   CHECK_FALSE(fs::exists(w.path("run/measurements.jsonl")));  // nothing has begun
-  CHECK(w.run(kRun + std::string("--out run --metrics 70000")).code == 2);
+  CHECK(w.run(kRobustRun + std::string("--out run --metrics 70000")).code == 2);
 
   ChildProcess job = start(w, "--out run --metrics 0 > job.out 2>&1");
   const std::string where = "http://127.0.0.1:";
@@ -200,7 +201,7 @@ TEST_CASE("a full disk ends the run with its name, and what was accepted is stil
     ~Mounted() { ::umount2(at.c_str(), MNT_DETACH); }
   } const mounted{disk};
   w.write("job.yaml", small_job("small", kTwoWorkers, 100000) + kHere);
-  const Output r = w.run(kRun + std::string("--out disk/run --checkpoint-steps 1000"));
+  const Output r = w.run(kRobustRun + std::string("--out disk/run --checkpoint-steps 1000"));
   INFO(r.out << r.err);
   CHECK(r.code == 3);  // although on premises nobody counts starts
   CHECK(contains(r.err, "the disk is full"));
@@ -215,7 +216,7 @@ TEST_CASE("parameter servers without nodes of their own run beside the workers, 
   const Workspace w;
   w.write("job.yaml", small_job("small", "{kind: parameter_server, workers: 2}", 20) + kHere);
   REQUIRE(w.run("simulate job.yaml --replications 20").code == 0);
-  const Output r = w.run(kRun + std::string("--out run"));
+  const Output r = w.run(kRobustRun + std::string("--out run"));
   INFO(r.out << r.err);
   REQUIRE(r.code == 0);
   CHECK(fs::exists(w.path("run/logs/rank-2.log")));
@@ -228,7 +229,7 @@ TEST_CASE("parameter servers without nodes of their own run beside the workers, 
 TEST_CASE("two workers with two synchronous parameter servers train what all-reduce trains") {
   const Workspace w;
   w.write("job.yaml", small_job("small", kTwoWorkers, 60) + kHere);
-  REQUIRE(w.run(kRun + std::string("--out ring")).code == 0);
+  REQUIRE(w.run(kRobustRun + std::string("--out ring")).code == 0);
   w.write("job.yaml",
           small_job("small",
                     "{kind: parameter_server, workers: 2, parameter_servers: 2, mode: "
@@ -237,7 +238,7 @@ TEST_CASE("two workers with two synchronous parameter servers train what all-red
               kHere +
               "    - {name: servers, role: parameter_server, machine: {vcpu: 1, memory: 2GiB, "
               "network: 10Gbps}, nodes: 2}\n");
-  const Output r = w.run(kRun + std::string("--out servers"));
+  const Output r = w.run(kRobustRun + std::string("--out servers"));
   INFO(r.err);
   REQUIRE(r.code == 0);
   const auto ring = trained_weights(w.path("ring/model.safetensors"));

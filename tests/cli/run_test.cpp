@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr Purpose kMoment{"test_kill_moment"};
 
-std::string job_text(int steps) {
+std::string run_job_text(int steps) {
   return small_job("survivor", "{kind: multi_worker_mirrored, workers: 2}", steps) + small_pool(2);
 }
 
@@ -37,12 +37,12 @@ struct Job : BackgroundJob {
                           options) {}
 };
 
-std::size_t lines_of(const fs::path& file) {
+std::size_t run_lines_of(const fs::path& file) {
   const std::string text = read_all(file);
   return std::size_t(std::count(text.begin(), text.end(), '\n'));
 }
 bool has_steps(const Workspace& w, const std::string& out, std::size_t count) {
-  return lines_of(w.path(out) / "measurements.jsonl") > count;
+  return run_lines_of(w.path(out) / "measurements.jsonl") > count;
 }
 
 std::string parameters_of(const Workspace& w, const std::string& out) {
@@ -81,7 +81,7 @@ void check_measurements(const Workspace& w, const std::string& out, int steps) {
 void kill_at_random(int wanted, std::uint32_t stream) {
   const Workspace w;
   constexpr int kSteps = 600;
-  w.write("job.yaml", job_text(kSteps));
+  w.write("job.yaml", run_job_text(kSteps));
   const auto begin = BackgroundJob::Clock::now();
   const std::string expected = undisturbed(w);
   const Seconds whole = BackgroundJob::Clock::now() - begin;
@@ -120,7 +120,7 @@ TEST_CASE("kill -9 of random workers at 200 random moments changes no bit", "[.l
 TEST_CASE("a run that is stopped, killed or hung goes on to the same bits") {
   const Workspace w;
   constexpr int kSteps = 500;
-  w.write("job.yaml", job_text(kSteps));
+  w.write("job.yaml", run_job_text(kSteps));
   const std::string expected = undisturbed(w);
 
   SECTION("SIGTERM: a checkpoint, code 75, how to resume; then resumed") {

@@ -9,7 +9,7 @@ using nlohmann::json;
 
 namespace {
 
-const std::string kJob = "simulate '" RECKON_SOURCE_DIR "/scenarios/own-a100-job.yaml' ";
+const std::string kSubmitJob = "simulate '" RECKON_SOURCE_DIR "/scenarios/own-a100-job.yaml' ";
 const std::string kSlurm = "--cluster '" RECKON_SOURCE_DIR "/tests/data/slurm-22.05/";
 
 }  // namespace
@@ -17,7 +17,7 @@ const std::string kSlurm = "--cluster '" RECKON_SOURCE_DIR "/tests/data/slurm-22
 TEST_CASE("a job submitted to an exported cluster gets its start, its end and the reason") {
   const Workspace w;
   const std::string both = kSlurm + "squeue.json' " + kSlurm + "sinfo.json' --replications 200 ";
-  const Output table = w.run(kJob + both);
+  const Output table = w.run(kSubmitJob + both);
   INFO(table.out << table.err);
   REQUIRE(table.code == 0);
   CHECK(contains(table.out, "own-a100-job: 2 nodes of 8 A100-SXM4-80, queue batch"));
@@ -26,7 +26,7 @@ TEST_CASE("a job submitted to an exported cluster gets its start, its end and th
   CHECK(contains(table.out, "what would change it"));
   CHECK(contains(table.out, "1 node of 8"));
   CHECK(contains(table.out, "submitted at 20:00"));
-  const Output text = w.run(kJob + both + "--format json");
+  const Output text = w.run(kSubmitJob + both + "--format json");
   REQUIRE(text.code == 0);
   const json j = json::parse(text.out);
   const json& start = j["start_forecast"]["start_seconds"];
@@ -37,16 +37,17 @@ TEST_CASE("a job submitted to an exported cluster gets its start, its end and th
   CHECK(j["gpus"] == 16);
   // A node has four GPUs free for eight hours at most, so that half the gang cannot start at once.
   CHECK(j["alternatives"].size() >= 3);
-  CHECK(w.run(kJob + both + "--format json --threads 1").out == text.out);
+  CHECK(w.run(kSubmitJob + both + "--format json --threads 1").out == text.out);
 }
 
 TEST_CASE("the tables of Slurm and a folder of files do as well") {
   const Workspace w;
-  const Output r = w.run(kJob + kSlurm + "squeue.txt' " + kSlurm + "nodes.txt' --replications 50");
+  const Output r =
+      w.run(kSubmitJob + kSlurm + "squeue.txt' " + kSlurm + "nodes.txt' --replications 50");
   INFO(r.err);
   CHECK(r.code == 0);
   w.run_shell("mkdir q && cp '" RECKON_SOURCE_DIR "/tests/data/slurm-22.05/'*.json q");
-  CHECK(w.run(kJob + "--cluster q --replications 50").code == 0);
+  CHECK(w.run(kSubmitJob + "--cluster q --replications 50").code == 0);
 }
 
 TEST_CASE("a queue scenario with a table of jobs is a cluster as well") {
@@ -54,9 +55,9 @@ TEST_CASE("a queue scenario with a table of jobs is a cluster as well") {
   w.write("today.csv",
           "job_id,gpus,waited_seconds,elapsed_seconds,limit_seconds,nodes,team\n"
           "7,128,600,3600,86400,,language\n8,8,60,,3600,,vision\n");
-  const Output r = w.run(kJob + "--cluster '" RECKON_SOURCE_DIR
-                                "/scenarios/own-a100.yaml' --cluster today.csv --format json "
-                                "--replications 50");
+  const Output r = w.run(kSubmitJob + "--cluster '" RECKON_SOURCE_DIR
+                                      "/scenarios/own-a100.yaml' --cluster today.csv --format json "
+                                      "--replications 50");
   INFO(r.err);
   REQUIRE(r.code == 0);
   const json j = json::parse(r.out);
@@ -66,19 +67,19 @@ TEST_CASE("a queue scenario with a table of jobs is a cluster as well") {
 
 TEST_CASE("mistakes of a submission are told") {
   const Workspace w;
-  const Output alone = w.run(kJob + "--queue batch");
+  const Output alone = w.run(kSubmitJob + "--queue batch");
   CHECK(alone.code == 2);
   CHECK(contains(alone.err, "--cluster, which is missing"));
   const Output queue =
-      w.run(kJob + kSlurm + "squeue.json' " + kSlurm + "sinfo.json' --queue btach");
+      w.run(kSubmitJob + kSlurm + "squeue.json' " + kSlurm + "sinfo.json' --queue btach");
   CHECK(queue.code == 2);
   CHECK(contains(queue.err, "the cluster has no queue 'btach'; did you mean 'batch'?"));
-  CHECK(w.run(kJob + kSlurm + "squeue.json' --at noon").code == 2);
-  const Output nodes = w.run(kJob + kSlurm + "squeue.json'");
+  CHECK(w.run(kSubmitJob + kSlurm + "squeue.json' --at noon").code == 2);
+  const Output nodes = w.run(kSubmitJob + kSlurm + "squeue.json'");
   CHECK(nodes.code == 2);
   CHECK(contains(nodes.err, "no file tells the nodes"));
-  CHECK(w.run(kJob + "--cluster nowhere").code == 2);
-  CHECK(w.run(kJob + kSlurm + "squeue.json' --html a.html").code == 2);
+  CHECK(w.run(kSubmitJob + "--cluster nowhere").code == 2);
+  CHECK(w.run(kSubmitJob + kSlurm + "squeue.json' --html a.html").code == 2);
 }
 
 TEST_CASE("a queue has a page and a trace") {

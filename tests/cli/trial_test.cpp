@@ -10,7 +10,7 @@ using namespace reckon::test;
 namespace {
 
 /// 1,600 samples in batches of 16 on CPUs.
-const char* const kJob =
+const char* const kTrialJob =
     "name: prices\n"
     "workload:\n"
     "  model: mlp_boston_housing\n"
@@ -34,7 +34,7 @@ const std::string kCommand =
 
 TEST_CASE("trial runs one worker of the plan by itself and forecasts the plan at its speed") {
   const Workspace w;
-  w.write("job.yaml", kJob);
+  w.write("job.yaml", kTrialJob);
   const Output r = w.run("trial job.yaml --steps 40 --format json --out trial.jsonl");
   INFO(r.err);
   REQUIRE(r.code == 0);
@@ -59,7 +59,7 @@ TEST_CASE("trial runs one worker of the plan by itself and forecasts the plan at
 
 TEST_CASE("trial measures a program of the user's own, and says whether something else pays") {
   const Workspace w;
-  w.write("job.yaml", kJob);
+  w.write("job.yaml", kTrialJob);
   const Output r = w.run(
       "trial job.yaml --steps 20 --price '0.40 USD/h' --sweep "
       "cluster.pools.here.machine.vcpu=1,8 --format json " +
@@ -84,7 +84,7 @@ TEST_CASE("trial measures a program of the user's own, and says whether somethin
 
 TEST_CASE("another batch than the plan's leaves the plan as it was forecast") {
   const Workspace w;
-  w.write("job.yaml", kJob);
+  w.write("job.yaml", kTrialJob);
   const Output r = w.run("trial job.yaml --steps 10 --batch 32 --format json " + kCommand);
   REQUIRE(r.code == 0);
   const auto json = nlohmann::json::parse(r.out);
@@ -94,7 +94,7 @@ TEST_CASE("another batch than the plan's leaves the plan as it was forecast") {
 
 TEST_CASE("a trial that cannot say anything says why") {
   const Workspace w;
-  w.write("job.yaml", kJob);
+  w.write("job.yaml", kTrialJob);
   const auto trial = [&](const std::string& words) { return w.run("trial job.yaml " + words); };
   const Output fails = trial("--container-command 'echo out of memory; exit 137'");
   CHECK(fails.code == 1);

@@ -96,7 +96,7 @@ const std::vector<std::string> kAll{kLlama2, kMistral,        kMixtral,   kQwen2
                                     kQwen3,  kGpt2,           kQwen3Moe,  kNeoX,  kBert,
                                     kVit,    kDeepSeekV2Lite, kDeepSeekV3};
 
-ModelGraph graph_of(const std::string& text, std::optional<std::int64_t> tokens = 128) {
+ModelGraph graph_of_config(const std::string& text, std::optional<std::int64_t> tokens = 128) {
   const auto model = read_huggingface_config(text, "config.json");
   if (!model) FAIL(format(model.error()));
   auto graph = make_model(*model, tokens);
@@ -104,14 +104,14 @@ ModelGraph graph_of(const std::string& text, std::optional<std::int64_t> tokens 
   return std::move(*graph);
 }
 
-std::string errors_of(const std::string& text) {
+std::string config_errors(const std::string& text) {
   const auto model = read_huggingface_config(text, "config.json");
   REQUIRE_FALSE(model.has_value());
   return format(model.error());
 }
 
 /// The text with one piece replaced.
-std::string changed(std::string text, const std::string& from, const std::string& to) {
+std::string changed_config(std::string text, const std::string& from, const std::string& to) {
   const std::size_t at = text.find(from);
   REQUIRE(at != std::string::npos);
   return text.replace(at, from.size(), to);
@@ -121,22 +121,22 @@ std::string changed(std::string text, const std::string& from, const std::string
 
 TEST_CASE("published configs give the parameters of the published weights") {
   // Elements of the safetensors files on huggingface.co; BERT as in the zoo's test, with its heads.
-  CHECK(graph_of(kLlama2).parameters() == 6'738'415'616);
-  CHECK(graph_of(kMistral).parameters() == 7'241'732'096);
-  CHECK(graph_of(kMixtral).parameters() == 46'702'792'704);
-  CHECK(graph_of(kQwen2).parameters() == 494'032'768);
-  CHECK(graph_of(kQwen3).parameters() == 8'190'735'360);
-  CHECK(graph_of(kQwen3Moe).parameters() == 30'532'122'624);
-  CHECK(graph_of(kGpt2).parameters() == 124'439'808);
-  CHECK(graph_of(kNeoX).parameters() == 20'554'567'680);
-  CHECK(graph_of(kBert).parameters() == 336'226'108);
-  CHECK(graph_of(kVit).parameters() == 86'567'656);
+  CHECK(graph_of_config(kLlama2).parameters() == 6'738'415'616);
+  CHECK(graph_of_config(kMistral).parameters() == 7'241'732'096);
+  CHECK(graph_of_config(kMixtral).parameters() == 46'702'792'704);
+  CHECK(graph_of_config(kQwen2).parameters() == 494'032'768);
+  CHECK(graph_of_config(kQwen3).parameters() == 8'190'735'360);
+  CHECK(graph_of_config(kQwen3Moe).parameters() == 30'532'122'624);
+  CHECK(graph_of_config(kGpt2).parameters() == 124'439'808);
+  CHECK(graph_of_config(kNeoX).parameters() == 20'554'567'680);
+  CHECK(graph_of_config(kBert).parameters() == 336'226'108);
+  CHECK(graph_of_config(kVit).parameters() == 86'567'656);
 }
 
 TEST_CASE("a config is the zoo's model of the same name") {
   const auto same = [](const std::string& text, std::string_view name) {
     CAPTURE(name);
-    const ModelGraph mine = graph_of(text), zoo = zoo_model(name, 128).value();
+    const ModelGraph mine = graph_of_config(text), zoo = zoo_model(name, 128).value();
     CHECK(mine.parameters() == zoo.parameters());
     CHECK(mine.active_parameters() == zoo.active_parameters());
     CHECK(mine.model_flops().v == zoo.model_flops().v);
@@ -170,8 +170,8 @@ TEST_CASE("a config's name, positions and details arrive") {
   CHECK(neox.rotary_width == 24);  // a quarter of 6144 / 64
   CHECK(neox.parallel_residual);
   // Old files name the class alone.
-  const std::string old = changed(kLlama2, R"("model_type": "llama",)", "");
-  CHECK(graph_of(old).parameters() == 6'738'415'616);
+  const std::string old = changed_config(kLlama2, R"("model_type": "llama",)", "");
+  CHECK(graph_of_config(old).parameters() == 6'738'415'616);
 }
 
 TEST_CASE("a rotary model needs a sequence length, a position table has one") {
@@ -179,25 +179,26 @@ TEST_CASE("a rotary model needs a sequence length, a position table has one") {
   const auto made = make_model(llama, std::nullopt);
   REQUIRE_FALSE(made.has_value());
   CHECK_THAT(made.error()[0].what, Contains("sequences of up to 4096 tokens"));
-  CHECK(graph_of(kGpt2, std::nullopt).sequence_length() == 1024);
+  CHECK(graph_of_config(kGpt2, std::nullopt).sequence_length() == 1024);
 }
 
 TEST_CASE("an unknown architecture is named with the list of the known ones") {
   CHECK_THAT(
-      errors_of(changed(kLlama2, R"("model_type": "llama")", R"("model_type": "lamma9")")),
+      config_errors(
+          changed_config(kLlama2, R"("model_type": "llama")", R"("model_type": "lamma9")")),
       Contains("config.json:5:36: error: model type 'lamma9' is not covered") &&
           Contains("deepseek_v2, deepseek_v3, gemma, gemma2, gemma3, gemma3_text, gpt2, gpt_neox"));
-  CHECK_THAT(errors_of(R"({"architectures": ["ReformerModelWithLMHead"]})"),
+  CHECK_THAT(config_errors(R"({"architectures": ["ReformerModelWithLMHead"]})"),
              Contains("architecture 'ReformerModelWithLMHead' is not covered"));
-  CHECK_THAT(errors_of("{}"), Contains("key 'model_type' is missing"));
+  CHECK_THAT(config_errors("{}"), Contains("key 'model_type' is missing"));
 }
 
 TEST_CASE("missing and wrong keys come all at once, at their places") {
-  std::string text = changed(kLlama2, R"("vocab_size": 32000)", R"("vocab_sizes": 32000)");
-  text = changed(text, R"("hidden_size": 4096)", R"("hidden_size": "4096")");
-  text = changed(text, R"("hidden_act": "silu")", R"("hidden_act": "snake")");
-  text = changed(text, R"("num_hidden_layers": 32)", R"("num_hidden_layers": -1)");
-  const std::string errors = errors_of(text);
+  std::string text = changed_config(kLlama2, R"("vocab_size": 32000)", R"("vocab_sizes": 32000)");
+  text = changed_config(text, R"("hidden_size": 4096)", R"("hidden_size": "4096")");
+  text = changed_config(text, R"("hidden_act": "silu")", R"("hidden_act": "snake")");
+  text = changed_config(text, R"("num_hidden_layers": 32)", R"("num_hidden_layers": -1)");
+  const std::string errors = config_errors(text);
   CHECK_THAT(errors, Contains("key 'vocab_size' is missing"));
   CHECK_THAT(errors,
              Contains("config.json:4:26: error: hidden_size is \"4096\", not a whole number"));
@@ -206,36 +207,38 @@ TEST_CASE("missing and wrong keys come all at once, at their places") {
 }
 
 TEST_CASE("sizes that do not fit together are errors of the config") {
-  CHECK_THAT(errors_of(changed(kLlama2, R"("hidden_size": 4096)", R"("hidden_size": 4097)")),
-             Contains("32 heads do not divide hidden 4097"));
   CHECK_THAT(
-      errors_of(changed(kMixtral, R"("num_experts_per_tok": 2)", R"("num_experts_per_tok": 9)")),
-      Contains("experts_per_token of a transformer is 9"));
-  CHECK_THAT(errors_of(changed(kVit, R"("patch_size": 16)", R"("patch_size": 15)")),
+      config_errors(changed_config(kLlama2, R"("hidden_size": 4096)", R"("hidden_size": 4097)")),
+      Contains("32 heads do not divide hidden 4097"));
+  CHECK_THAT(config_errors(changed_config(kMixtral, R"("num_experts_per_tok": 2)",
+                                          R"("num_experts_per_tok": 9)")),
+             Contains("experts_per_token of a transformer is 9"));
+  CHECK_THAT(config_errors(changed_config(kVit, R"("patch_size": 16)", R"("patch_size": 15)")),
              Contains("patches of 15 pixels do not divide an image of 224"));
 }
 
 TEST_CASE("what no network of ours covers is refused by name") {
-  CHECK_THAT(
-      errors_of(changed(kQwen2, R"("use_sliding_window": false)", R"("use_sliding_window": true)")),
-      Contains("a sliding window in some of the layers is not covered"));
-  CHECK_THAT(errors_of(changed(kQwen3Moe, R"("mlp_only_layers": [])", R"("mlp_only_layers": [0])")),
+  CHECK_THAT(config_errors(changed_config(kQwen2, R"("use_sliding_window": false)",
+                                          R"("use_sliding_window": true)")),
+             Contains("a sliding window in some of the layers is not covered"));
+  CHECK_THAT(config_errors(changed_config(kQwen3Moe, R"("mlp_only_layers": [])",
+                                          R"("mlp_only_layers": [0])")),
              Contains("experts in some of the layers alone are not covered"));
-  CHECK_THAT(errors_of(changed(kGpt2, R"("attn_pdrop": 0.1)", R"("attn_pdrop": 0.2)")),
+  CHECK_THAT(config_errors(changed_config(kGpt2, R"("attn_pdrop": 0.1)", R"("attn_pdrop": 0.2)")),
              Contains("attn_pdrop 0.2 differs from resid_pdrop 0.1"));
-  CHECK_THAT(errors_of(changed(kVit, R"("num_labels": 1000,)", "")),
+  CHECK_THAT(config_errors(changed_config(kVit, R"("num_labels": 1000,)", "")),
              Contains("the number of classes is missing"));
 }
 
 TEST_CASE("no JSON is an error with a place") {
-  CHECK_THAT(errors_of("{\n  \"model_type\": llama\n}"),
+  CHECK_THAT(config_errors("{\n  \"model_type\": llama\n}"),
              Contains("config.json:2:") && Contains("the file is no JSON"));
-  CHECK_THAT(errors_of(""), Contains("the file is no JSON"));
-  CHECK_THAT(errors_of("[1, 2]"), Contains("the file holds array, no object"));
-  CHECK_THAT(errors_of("\"geheim\""), Contains("the file holds string, no object") &&
-                                          !Contains("geheim"));  // a file with a token
-  CHECK_THAT(errors_of(std::string(100'000, '[')), Contains("the file is no JSON"));
-  CHECK_THAT(errors_of("{\"a\": 1, \"a\": \xff}"), Contains("the file is no JSON"));
+  CHECK_THAT(config_errors(""), Contains("the file is no JSON"));
+  CHECK_THAT(config_errors("[1, 2]"), Contains("the file holds array, no object"));
+  CHECK_THAT(config_errors("\"geheim\""), Contains("the file holds string, no object") &&
+                                              !Contains("geheim"));  // a file with a token
+  CHECK_THAT(config_errors(std::string(100'000, '[')), Contains("the file is no JSON"));
+  CHECK_THAT(config_errors("{\"a\": 1, \"a\": \xff}"), Contains("the file is no JSON"));
 }
 
 TEST_CASE("any text is answered, with a model or with what is wrong") {
@@ -268,25 +271,26 @@ TEST_CASE("any text is answered, with a model or with what is wrong") {
 }
 
 TEST_CASE("a DeepSeek config without a key that changes the size, or with one, is an error") {
-  CHECK_THAT(errors_of(changed(kDeepSeekV2Lite, "\"q_lora_rank\": null, ", "")),
+  CHECK_THAT(config_errors(changed_config(kDeepSeekV2Lite, "\"q_lora_rank\": null, ", "")),
              Contains("key 'q_lora_rank' is missing"));
-  CHECK_THAT(errors_of(changed(kDeepSeekV3, "\"kv_lora_rank\": 512,", "")),
+  CHECK_THAT(config_errors(changed_config(kDeepSeekV3, "\"kv_lora_rank\": 512,", "")),
              Contains("key 'kv_lora_rank' is missing"));
-  CHECK_THAT(errors_of(changed(kDeepSeekV3, "\"moe_layer_freq\": 1", "\"moe_layer_freq\": 2")),
-             Contains("experts in every n-th layer only are not covered"));
   CHECK_THAT(
-      errors_of(changed(kDeepSeekV3, "\"attention_bias\": false", "\"attention_bias\": true")),
-      Contains("biases in attention alone are not covered"));
-  CHECK_THAT(
-      errors_of(changed(kDeepSeekV3, "\"num_key_value_heads\": 128", "\"num_key_value_heads\": 8")),
-      Contains("8 key-value heads beside 128 heads with latent attention"));
-  CHECK_THAT(errors_of(changed(kDeepSeekV3, "\"first_k_dense_replace\": 3",
-                               "\"first_k_dense_replace\": 62")),
+      config_errors(changed_config(kDeepSeekV3, "\"moe_layer_freq\": 1", "\"moe_layer_freq\": 2")),
+      Contains("experts in every n-th layer only are not covered"));
+  CHECK_THAT(config_errors(changed_config(kDeepSeekV3, "\"attention_bias\": false",
+                                          "\"attention_bias\": true")),
+             Contains("biases in attention alone are not covered"));
+  CHECK_THAT(config_errors(changed_config(kDeepSeekV3, "\"num_key_value_heads\": 128",
+                                          "\"num_key_value_heads\": 8")),
+             Contains("8 key-value heads beside 128 heads with latent attention"));
+  CHECK_THAT(config_errors(changed_config(kDeepSeekV3, "\"first_k_dense_replace\": 3",
+                                          "\"first_k_dense_replace\": 62")),
              Contains("dense_layers of a transformer is 62"));
 }
 
 TEST_CASE("Kimi-K2 is read as DeepSeek-V3") {
   const std::string kimi =
-      changed(kDeepSeekV3, "\"model_type\": \"deepseek_v3\"", "\"model_type\": \"kimi_k2\"");
-  CHECK(graph_of(kimi).parameters() == graph_of(kDeepSeekV3).parameters());
+      changed_config(kDeepSeekV3, "\"model_type\": \"deepseek_v3\"", "\"model_type\": \"kimi_k2\"");
+  CHECK(graph_of_config(kimi).parameters() == graph_of_config(kDeepSeekV3).parameters());
 }

@@ -69,7 +69,7 @@ std::string replaced(std::string text, const std::string& part, const std::strin
   return text.replace(text.find(part), part.size(), by);
 }
 
-std::string exported(const std::string& text, const KubernetesExport& how) {
+std::string exported_shapes(const std::string& text, const KubernetesExport& how) {
   const Loaded l = loaded(text);
   const auto yaml = kubernetes_manifests(artifact_for_cluster(l.file, l.plan), how, l.file.places);
   if (!yaml) FAIL(format(yaml.error()));
@@ -86,20 +86,20 @@ TEST_CASE("the same plan as a job and in the shapes of operators") {
   for (const auto& [shape, name] : shapes) {
     INFO(name);
     check_golden("exchange/golden/p100-" + name + ".yaml",
-                 exported(kP100, {.minor = 31, .as = shape, .bucket = "b"}));
+                 exported_shapes(kP100, {.minor = 31, .as = shape, .bucket = "b"}));
   }
 }
 
 TEST_CASE("wrong arguments fail a job, stops and losses are tried again, where versions can") {
-  const std::string yaml = exported(kP100, {.minor = 31, .bucket = "b"});
+  const std::string yaml = exported_shapes(kP100, {.minor = 31, .bucket = "b"});
   CHECK_THAT(yaml, Contains("podFailurePolicy:\n    rules:\n      - action: FailJob\n") &&
                        Contains("          values:\n            - 2\n") &&
                        Contains("          values:\n            - 75\n            - 76\n"));
-  CHECK_THAT(exported(kP100, {.minor = 24, .bucket = "b"}), !Contains("podFailurePolicy"));
+  CHECK_THAT(exported_shapes(kP100, {.minor = 24, .bucket = "b"}), !Contains("podFailurePolicy"));
 }
 
 TEST_CASE("spot nodes of GKE are chosen and tolerated, and a pod ends within their notice") {
-  const std::string yaml = exported(kP100, {.minor = 31, .bucket = "b"});
+  const std::string yaml = exported_shapes(kP100, {.minor = 31, .bucket = "b"});
   CHECK_THAT(yaml, Contains("cloud.google.com/gke-accelerator: nvidia-tesla-p100\n") &&
                        Contains("cloud.google.com/gke-spot: \"true\"\n") &&
                        Contains("- key: cloud.google.com/gke-spot\n") &&
@@ -109,7 +109,7 @@ TEST_CASE("spot nodes of GKE are chosen and tolerated, and a pod ends within the
 
 TEST_CASE("a TPU of the second generation is a resource of the pod in cores") {
   for (const int minor : {20, 25})
-    CHECK_THAT(exported(kSlice, {.minor = minor, .bucket = "b"}),
+    CHECK_THAT(exported_shapes(kSlice, {.minor = minor, .bucket = "b"}),
                Contains("cloud-tpus.google.com/v2: 8\n"));
   // From 1.26 on TPUs are nodes, and there are none of that generation; of the third there are.
   const Loaded l = loaded(kSlice);
@@ -119,19 +119,19 @@ TEST_CASE("a TPU of the second generation is a resource of the pod in cores") {
   CHECK_THAT(format(refused.error()),
              Contains("there are none with TPU-v2") && Contains("--kubernetes-version 1.25"));
   const std::string third = replaced(replaced(kSlice, "TPU-v2", "TPU-v3"), "v2-8", "v3-8");
-  CHECK_THAT(exported(third, {.minor = 25, .bucket = "b"}),
+  CHECK_THAT(exported_shapes(third, {.minor = 25, .bucket = "b"}),
              Contains("cloud-tpus.google.com/v3: 8\n"));
-  const std::string nodes = exported(third, {.minor = 31, .bucket = "b"});
+  const std::string nodes = exported_shapes(third, {.minor = 31, .bucket = "b"});
   CHECK_THAT(nodes, Contains("google.com/tpu: 4\n") && !Contains("cloud-tpus"));
   CHECK_THAT(nodes, Contains("cloud.google.com/gke-tpu-topology: \"2x2\"\n"));
 }
 
 TEST_CASE("pods with a bucket may ask the metadata server who they are") {
-  CHECK_THAT(exported(kP100, {.minor = 31, .bucket = "b"}),
+  CHECK_THAT(exported_shapes(kP100, {.minor = 31, .bucket = "b"}),
              Contains("cidr: \"169.254.169.254/32\"") && Contains("cidr: \"169.254.169.252/32\"") &&
                  Contains("port: 988\n"));
   // Without one its address is that of Cloud DNS alone, at the port of name servers.
-  CHECK_THAT(exported(kP100, {.minor = 31, .claim = "c"}),
+  CHECK_THAT(exported_shapes(kP100, {.minor = 31, .claim = "c"}),
              !Contains("169.254.169.252") && !Contains("port: 80\n") && !Contains("port: 988\n"));
 }
 

@@ -44,7 +44,7 @@ struct Exported {
   std::string yaml, errors;
 };
 
-Exported exported(const std::string& text, const KubernetesExport& how) {
+Exported exported_manifest(const std::string& text, const KubernetesExport& how) {
   const Expected<ScenarioFile> file = parse_scenario(text, "s.yaml");
   REQUIRE(file);
   const Expected<Plan> plan = make_plan(*file, shipped_catalog());
@@ -96,13 +96,13 @@ TEST_CASE("a node leaves for pods what GKE's reservations leave") {
 }
 
 TEST_CASE("a plan with parameter servers is an indexed job and a stateful set") {
-  const Exported e = exported(kServers, {});
+  const Exported e = exported_manifest(kServers, {});
   CHECK(e.errors.empty());
   check_golden("exchange/golden/servers.yaml", e.yaml);
 }
 
 TEST_CASE("where a version has no indexed jobs each rank is a job that knows its number") {
-  const Exported e = exported(kServers, {.minor = 20});
+  const Exported e = exported_manifest(kServers, {.minor = 20});
   CHECK(count(e.yaml, "kind: Job") == 5);
   CHECK_THAT(e.yaml, !Contains("completionMode") && !Contains("podFailurePolicy") &&
                          !Contains("StatefulSet"));
@@ -111,7 +111,8 @@ TEST_CASE("where a version has no indexed jobs each rank is a job that knows its
 }
 
 TEST_CASE("an attempt's names are its own, the namespace and the checkpoints are the job's") {
-  const Exported first = exported(kServers, {}), second = exported(kServers, {.attempt = 2});
+  const Exported first = exported_manifest(kServers, {}),
+                 second = exported_manifest(kServers, {.attempt = 2});
   CHECK_THAT(second.yaml, Contains("name: two-servers-2-worker") && !Contains("two-servers-1"));
   CHECK_THAT(first.yaml, Contains("claimName: two-servers-checkpoints"));
   CHECK_THAT(second.yaml, Contains("claimName: two-servers-checkpoints"));
@@ -125,7 +126,7 @@ TEST_CASE("a job that is watched starts nothing again by itself, and its pods sa
                                  .pull_secret = "key",
                                  .watched = true,
                                  .run_started = "2026-11-22T03:00:00.000Z"};
-  const Exported e = exported(kServers, watched);
+  const Exported e = exported_manifest(kServers, watched);
   CHECK_THAT(e.yaml, !Contains("StatefulSet") && !Contains("podFailurePolicy") &&
                          !Contains("restartPolicy: Always") && !Contains("kind: Namespace"));
   CHECK(count(e.yaml, "backoffLimit: 0\n") == 2);
@@ -137,7 +138,7 @@ TEST_CASE("a job that is watched starts nothing again by itself, and its pods sa
   // Below 1.22 each rank is a Job of its own.
   KubernetesExport old = watched;
   old.minor = 20;
-  CHECK_THAT(exported(kServers, old).yaml, Contains("reckon/first-rank: \"4\""));
+  CHECK_THAT(exported_manifest(kServers, old).yaml, Contains("reckon/first-rank: \"4\""));
   // In a namespace that others use, names and labels are the run's own.
   CHECK_THAT(e.yaml, Contains("app.kubernetes.io/instance: two-servers\n") &&
                          !Contains("app.kubernetes.io/instance: team"));
@@ -163,7 +164,7 @@ cluster:
     - {name: steady, machine: n1-standard-8, accelerator: {type: V100-SXM2-16, count: 1},
        nodes: {initial: 0, min: 0, max: 2}, autoscaling: true, stands_in_for: spot, after: 5min}
 )";
-  const Exported out = exported(text, {});
+  const Exported out = exported_manifest(text, {});
   CHECK(out.errors.empty());
   CHECK(out.yaml.find("cloud.google.com/gke-spot: \"true\"") == std::string::npos);
   CHECK(count(out.yaml, "- steady") == 1);  // required: either of them
@@ -174,14 +175,14 @@ cluster:
   other.replace(other.find(", pricing: spot"), 15, "");
   other.replace(other.find("after: 5min"), 11, "after: 5min, pricing: spot");
   for (const std::string& mix : {text, other}) {
-    const std::string yaml = exported(mix, {}).yaml;
+    const std::string yaml = exported_manifest(mix, {}).yaml;
     CHECK_THAT(yaml, Contains("- key: cloud.google.com/gke-spot\n") &&
                          Contains("terminationGracePeriodSeconds: 15\n"));
   }
 }
 
 TEST_CASE("pods that meet mount a Secret, which is no part of the manifests unless it is given") {
-  const Exported e = exported(kServers, {});
+  const Exported e = exported_manifest(kServers, {});
   CHECK(count(e.yaml, "kind: Secret") == 0);
   CHECK(count(e.yaml, "secretName: two-servers-secret\n") == 2);  // workers and servers
   CHECK(count(e.yaml, "defaultMode: 256\n") == 2);                // 0400
@@ -191,7 +192,7 @@ TEST_CASE("pods that meet mount a Secret, which is no part of the manifests unle
             count(e.yaml, "mountPath: /secret\n              readOnly: true\n") ==
         2);
   const std::string digits(64, 'a');
-  const Exported with = exported(kServers, {.job_secret = digits});
+  const Exported with = exported_manifest(kServers, {.job_secret = digits});
   CHECK(count(with.yaml, "kind: Secret") == 1);
   CHECK(count(with.yaml, "job.secret: " + digits) == 1);
   CHECK(count(with.yaml, digits) == 1);
@@ -214,24 +215,25 @@ cluster:
   pools: [{name: cpus, machine: n1-standard-8, nodes: 1}]
 )";
   const std::string digits(64, 'a');
-  CHECK_THAT(exported(alone, {.job_secret = digits}).yaml,
+  CHECK_THAT(exported_manifest(alone, {.job_secret = digits}).yaml,
              Contains("kind: Job") && !Contains("ecret"));
 }
 
 TEST_CASE("an operator's job leaves the wiring to the operator") {
-  const Exported e = exported(kServers, {.as = JobShape::tfjob});
+  const Exported e = exported_manifest(kServers, {.as = JobShape::tfjob});
   CHECK_THAT(e.yaml, Contains("kind: TFJob") && Contains("PS:") && Contains("Worker:"));
   CHECK_THAT(e.yaml, !Contains("TF_CONFIG") && !Contains("kind: Service\n"));
 }
 
 TEST_CASE("what cannot be written is refused all at once, at its place") {
-  const Exported e = exported(kServers, {.minor = 20, .as = JobShape::pytorchjob, .bucket = ""});
+  const Exported e =
+      exported_manifest(kServers, {.minor = 20, .as = JobShape::pytorchjob, .bucket = ""});
   CHECK_THAT(e.errors, Contains("s.yaml:8") && Contains("no parameter servers"));
   std::string none = kServers.substr(0, kServers.find("    - {name: servers"));
   none.erase(none.find(", parameter_servers: 2"), 22);
-  CHECK_THAT(exported(none, {.minor = 20}).errors,
+  CHECK_THAT(exported_manifest(none, {.minor = 20}).errors,
              Contains("s.yaml:8") && Contains("the variables are on the chief's host"));
-  CHECK_THAT(exported(kServers, {.minor = 20, .as = JobShape::jobset}).errors,
+  CHECK_THAT(exported_manifest(kServers, {.minor = 20, .as = JobShape::jobset}).errors,
              Contains("Kubernetes 1.20 lacks"));
 }
 
@@ -244,7 +246,7 @@ TEST_CASE("a program of one's own is told all that TensorFlow, torchrun and JAX 
       "  container: {image: \"my/image:3\", command: [python, train.py], env: {LR: \"0.1\"}, "
       "profile: resnet50}\n");
   text.erase(text.find("    - {name: servers"));
-  const Exported e = exported(text, {});
+  const Exported e = exported_manifest(text, {});
   CHECK(e.errors.empty());
   for (const char* name : {"TF_CONFIG", "RANK", "PET_NNODES", "JAX_COORDINATOR_ADDRESS", "LR"})
     CHECK_THAT(e.yaml, Contains("name: " + std::string(name) + "\n"));
@@ -259,7 +261,7 @@ TEST_CASE("a program of one's own is told all that TensorFlow, torchrun and JAX 
   text.replace(text.find("profile: resnet50}"), 18,
                "profile: resnet50, metrics: {prometheus: \":9100/m\"}}");
   text.replace(text.find("[python, train.py]"), 18, "[python, train.py, --job-dir]");
-  const Exported watched = exported(text, {.minor = 31, .attempt = 0, .watched = true});
+  const Exported watched = exported_manifest(text, {.minor = 31, .attempt = 0, .watched = true});
   CHECK(watched.errors.empty());
   CHECK_THAT(watched.yaml, Contains("- \"--job-dir\"\n            - \"$(RECKON_JOB_DIR)\"\n"));
   CHECK_THAT(watched.yaml, Contains("containerPort: 9100") && Contains("port: 9100\n"));
@@ -279,18 +281,18 @@ TEST_CASE("the commands for a cluster name each pool with its bounds") {
 
 TEST_CASE("a namespace of the job's own lets in pods of the restricted standard alone") {
   const char* const kRestricted = "pod-security.kubernetes.io/enforce: restricted\n";
-  CHECK_THAT(exported(kServers, {}).yaml, Contains(kRestricted));
-  CHECK_THAT(exported(kServers, {.name_space = "team", .watched = true}).yaml,
+  CHECK_THAT(exported_manifest(kServers, {}).yaml, Contains(kRestricted));
+  CHECK_THAT(exported_manifest(kServers, {.name_space = "team", .watched = true}).yaml,
              Contains(kRestricted));
   // It may be there, with pods of others.
-  const std::string named = exported(kServers, {.name_space = "team"}).yaml;
+  const std::string named = exported_manifest(kServers, {.name_space = "team"}).yaml;
   CHECK_THAT(named, !Contains("/enforce") && Contains("io/warn: restricted\n"));
   // What others put into the pods does not satisfy it.
-  CHECK_THAT(exported(kServers, {.bucket = "b"}).yaml, Contains("io/enforce: baseline\n"));
+  CHECK_THAT(exported_manifest(kServers, {.bucket = "b"}).yaml, Contains("io/enforce: baseline\n"));
 }
 
 TEST_CASE("pods satisfy the restricted standard") {  // Kubernetes, "Pod Security Standards"
-  const std::string yaml = exported(kServers, {}).yaml;
+  const std::string yaml = exported_manifest(kServers, {}).yaml;
   const std::size_t pods = count(yaml, "containers:\n");
   CHECK(pods == 2);
   for (const char* line : {"runAsNonRoot: true\n", "type: RuntimeDefault\n",
@@ -301,7 +303,7 @@ TEST_CASE("pods satisfy the restricted standard") {  // Kubernetes, "Pod Securit
 }
 
 TEST_CASE("every volume of a node's disk or memory has a limit") {
-  const std::string yaml = exported(kServers, {}).yaml;
+  const std::string yaml = exported_manifest(kServers, {}).yaml;
   CHECK(count(yaml, "emptyDir:\n") == 4);
   CHECK(count(yaml, "sizeLimit: ") == 4);
   CHECK_THAT(yaml, !Contains("emptyDir: {}"));
@@ -313,7 +315,7 @@ TEST_CASE("every volume of a node's disk or memory has a limit") {
 }
 
 TEST_CASE("names are asked of the cluster's name servers, and of nobody else") {
-  const std::string yaml = exported(kServers, {}).yaml;
+  const std::string yaml = exported_manifest(kServers, {}).yaml;
   const std::string policy = yaml.substr(yaml.find("kind: NetworkPolicy"));
   const std::string egress = policy.substr(policy.find("  egress:\n"));
   const std::string names = egress.substr(0, egress.find("---"));
@@ -323,7 +325,8 @@ TEST_CASE("names are asked of the cluster's name servers, and of nobody else") {
   CHECK(count(names, "- ports:") == 0);                         // each rule says to whom
   CHECK_THAT(names, Contains("cidr: \"169.254.169.254/32\""));  // Cloud DNS of GKE
   // Before 1.21 namespaces have no label with their name.
-  CHECK_THAT(exported(kServers, {.minor = 20}).yaml, !Contains("metadata.name: kube-system"));
+  CHECK_THAT(exported_manifest(kServers, {.minor = 20}).yaml,
+             !Contains("metadata.name: kube-system"));
 }
 
 TEST_CASE("what Kubernetes reads in a word is doubled where the word is ours to keep") {

@@ -35,12 +35,12 @@ ScenarioFile scenario_with(const Folder& folder, const std::string& config) {
   return file;
 }
 
-const std::string kGpt2 = R"({"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12,
+const std::string kGpt2File = R"({"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12,
   "n_positions": 1024, "vocab_size": 50257})";
 const std::string kLlama = R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
   "max_position_embeddings": 512, "num_attention_heads": 4, "num_hidden_layers": 2,
   "vocab_size": 100})";
-const std::string kVit = R"({"model_type": "vit", "hidden_size": 64, "intermediate_size": 128,
+const std::string kVitFile = R"({"model_type": "vit", "hidden_size": 64, "intermediate_size": 128,
   "num_attention_heads": 4, "num_hidden_layers": 2, "patch_size": 16, "image_size": 32,
   "num_labels": 10})";
 
@@ -48,7 +48,7 @@ const std::string kVit = R"({"model_type": "vit", "hidden_size": 64, "intermedia
 
 TEST_CASE("a scenario's config file becomes dimensions") {
   const Folder folder;
-  folder.write("gpt2.json", kGpt2);
+  folder.write("gpt2.json", kGpt2File);
   ScenarioFile file = scenario_with(folder, "gpt2.json");
   CHECK(resolve_model_files(file).empty());
   const auto& model = std::get<ModelFromTransformer>(*file.scenario.workload->model);
@@ -59,7 +59,7 @@ TEST_CASE("a scenario's config file becomes dimensions") {
 
 TEST_CASE("a folder stands for its config.json, a vision transformer keeps its own dimensions") {
   const Folder folder;
-  folder.write("vit/config.json", kVit);
+  folder.write("vit/config.json", kVitFile);
   ScenarioFile file = scenario_with(folder, "vit");
   CHECK(resolve_model_files(file).empty());
   CHECK(std::get<ModelFromGraph>(*file.scenario.workload->model).graph.layers().end()[-2].output ==

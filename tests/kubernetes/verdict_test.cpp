@@ -10,7 +10,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-std::string gpu_job(const std::string& name, int workers, int per_worker) {
+std::string gpu_job_manifest(const std::string& name, int workers, int per_worker) {
   return "name: " + name +
          "\nworkload:\n"
          "  container: {image: \"localhost/none:1\", command: [train], profile: resnet50}\n"
@@ -39,13 +39,13 @@ TEST_CASE("what a cluster cannot run is said before anything is applied, all at 
   REQUIRE(wait_for([&] { return cluster.get("nodes").at("items").size() == 2; }));
   const Workspace w;
   cluster.make_space("small", w);
-  w.write("large.yaml", gpu_job("large", 2, 16));
-  w.write("many.yaml", gpu_job("many", 5, 8));
-  w.write("fits.yaml", gpu_job("fits", 2, 8));
+  w.write("large.yaml", gpu_job_manifest("large", 2, 16));
+  w.write("many.yaml", gpu_job_manifest("many", 5, 8));
+  w.write("fits.yaml", gpu_job_manifest("fits", 2, 8));
   const auto reckon = [&](const std::string& words) { return w.run(words, cluster.environment()); };
 
   // Ours, on nodes with eight GPUs for a worker.
-  std::string own = gpu_job("own", 2, 8);
+  std::string own = gpu_job_manifest("own", 2, 8);
   const std::string container =
       "container: {image: \"localhost/none:1\", command: [train], profile: resnet50}";
   own.replace(own.find(container), container.size(), "model: resnet50");

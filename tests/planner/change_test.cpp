@@ -68,7 +68,7 @@ std::string text_of(const Asked& asked) {
       asked.workload, asked.pools, asked.vary);
 }
 
-planner::Question question_of(const std::string& text) {
+planner::Question change_question(const std::string& text) {
   planner::Base base;
   base.text = text;
   base.name = "changed.yaml";
@@ -91,7 +91,7 @@ struct Tried {
 /// Some candidates, from the most to the least promising.
 Tried tried(const Asked& asked) {
   const std::string text = text_of(asked);
-  planner::Question question = question_of(text);
+  planner::Question question = change_question(text);
   const auto network = make_fluid_network();
   planner::Space space =
       planner::make_space(question, shipped_catalog(), *network, {.replications = 10});
@@ -166,7 +166,7 @@ TEST_CASE("a change prints as the option that makes it") {
 
 TEST_CASE("what a pool cannot hold is refused whether it is written or changed") {
   const planner::Question question =
-      question_of(text_of({kOnePool, kSimple, "{nodes: 1..2, autoscaling: [fixed]}"}));
+      change_question(text_of({kOnePool, kSimple, "{nodes: 1..2, autoscaling: [fixed]}"}));
   const std::vector<planner::Change> changes{
       planner::SetNodes{"workers", {70'000, 70'000, 70'000}}};
   CHECK_FALSE(planner::plan_with(question, changes, shipped_catalog()));

@@ -19,9 +19,9 @@ using Json = nlohmann::json;
 
 namespace {
 
-class Dice {
+class FleetDice {
  public:
-  explicit Dice(std::uint32_t which) : stream_(20261122, which, Purpose{"fleet test"}, 0) {}
+  explicit FleetDice(std::uint32_t which) : stream_(20261122, which, Purpose{"fleet test"}, 0) {}
   int from(int low, int high) {
     return low + int(stream_.uniform() * double(high - low + 1)) % (high - low + 1);
   }
@@ -35,7 +35,7 @@ constexpr double kHour = 3600;
 
 /// Jobs with options on a few pools, quotas, perhaps held nodes, deadlines and a budget.
 Fleet random_fleet(std::uint32_t which, int most_jobs, int most_options) {
-  Dice dice(which);
+  FleetDice dice(which);
   Fleet f;
   f.period = 24 * kHour;
   const int pools = dice.from(1, 3);

@@ -11,7 +11,7 @@ using namespace reckon::test;
 
 namespace {
 
-constexpr int kHour = 3600;
+constexpr int kFleetHour = 3600;
 constexpr double kHeldUsdHour = 0.02;
 constexpr int kPeriodHours = 96;
 
@@ -59,7 +59,7 @@ const planner::FleetPool& pool_of(const planner::FleetAnswer& a, std::size_t job
 }  // namespace
 
 TEST_CASE("a reserved node is paid for the period, used or not, and the file of its pool says so") {
-  const planner::FleetAnswer a = fleet_of(two_jobs(30 * kHour, ""));
+  const planner::FleetAnswer a = fleet_of(two_jobs(30 * kFleetHour, ""));
   REQUIRE(a.choice);
   REQUIRE(a.replay);
   REQUIRE(a.replay->pools.size() == 1);
@@ -98,8 +98,8 @@ TEST_CASE("nodes on demand have no share in a reservation that the program holds
 TEST_CASE("a choice whose replay misses a deadline is taken back, and the next one holds") {
   // The second job is submitted in the first slot that the first leaves free in the mean: on the
   // reserved node it is late where the first is. How long each takes by itself:
-  const planner::FleetAnswer loose = fleet_of(two_jobs(30 * kHour, "  deadline: 90h@95%\n"));
-  const double slot = kPeriodHours * kHour / 96.0;
+  const planner::FleetAnswer loose = fleet_of(two_jobs(30 * kFleetHour, "  deadline: 90h@95%\n"));
+  const double slot = kPeriodHours * kFleetHour / 96.0;
   double mean = 0, held_to = 0;
   for (const planner::FleetOption& o : loose.fleet.options[1]) {
     mean = std::max(mean, o.seconds);
@@ -111,7 +111,7 @@ TEST_CASE("a choice whose replay misses a deadline is taken back, and the next o
   const planner::FleetAnswer a = fleet_of(two_jobs(submit, deadlines));
   REQUIRE(a.choice);
   REQUIRE(a.replay);
-  INFO(fmt::format("mean {} h, 95 % {} h", mean / kHour, held_to / kHour));
+  INFO(fmt::format("mean {} h, 95 % {} h", mean / kFleetHour, held_to / kFleetHour));
   CHECK(a.solved_again == 1);
   CHECK(a.replay->meets_all());
   CHECK(pool_of(a, 0).held);

@@ -12,7 +12,7 @@ using namespace reckon::test;
 
 namespace {
 
-std::string text_of(const std::string& plan, const std::string& strategy = "{kind: single}") {
+std::string pools_text_of(const std::string& plan, const std::string& strategy = "{kind: single}") {
   return "name: pools\n"
          "workload:\n"
          "  model: resnet50\n"
@@ -75,8 +75,8 @@ void check_reproduced(const std::string& text, const planner::Answer& answer) {
 }  // namespace
 
 TEST_CASE("a free zone is one of those that offer the accelerator, and the simulation has it") {
-  const std::string text =
-      text_of("  vary: {accelerator: [T4], machine: [n1-standard-16], zone: any, nodes: 1..2}\n");
+  const std::string text = pools_text_of(
+      "  vary: {accelerator: [T4], machine: [n1-standard-16], zone: any, nodes: 1..2}\n");
   const planner::Answer answer = answer_to(text);
   REQUIRE_FALSE(answer.plans.empty());
   std::set<std::string> offered;
@@ -86,21 +86,22 @@ TEST_CASE("a free zone is one of those that offer the accelerator, and the simul
   for (const planner::RankedPlan& p : answer.plans) CHECK(offered.contains(p.offer.zone));
   check_reproduced(text, answer);
 
-  const planner::Answer one = answer_to(text_of(
+  const planner::Answer one = answer_to(pools_text_of(
       "  vary: {accelerator: [T4], machine: [n1-standard-16], zone: [us-central1-b], nodes: 1}\n"));
   REQUIRE_FALSE(one.plans.empty());
   for (const planner::RankedPlan& p : one.plans) CHECK(p.offer.zone == "us-central1-b");
 }
 
 TEST_CASE("a zone that no region has is a mistake") {
-  const auto wrong = try_answer(text_of("  vary: {accelerator: [T4], zone: [us-central1-q]}\n"));
+  const auto wrong =
+      try_answer(pools_text_of("  vary: {accelerator: [T4], zone: [us-central1-q]}\n"));
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().front().what.starts_with("unknown zone 'us-central1-q'"));
 }
 
 TEST_CASE(
     "bounds of a pool: one that grows from nothing, one that is fixed, one with spare nodes") {
-  const std::string text = text_of(
+  const std::string text = pools_text_of(
       "  vary: {nodes: 2, autoscaling: [fixed, 0..100%, 150%, 100%..200%, 100%], pricing: "
       "[spot]}\n",
       "{kind: multi_worker_mirrored}");
@@ -117,7 +118,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a pool of one's own that is autoscaled may have its nodes varied") {
-  std::string text = text_of("  vary: {nodes: 1..2}\n");
+  std::string text = pools_text_of("  vary: {nodes: 1..2}\n");
   const std::string fixed = "nodes: 2}]";
   text.replace(text.find(fixed), fixed.size(),
                "nodes: {initial: 2, min: 0, max: 4}, autoscaling: true}]");
@@ -127,7 +128,7 @@ TEST_CASE("a pool of one's own that is autoscaled may have its nodes varied") {
 }
 
 TEST_CASE("parameter servers vary in number and machine, and each is paid") {
-  const std::string text = text_of(
+  const std::string text = pools_text_of(
       "  vary: {nodes: 2, strategy: [parameter_server], parameter_servers: 1..2, "
       "parameter_server_machine: [n1-highmem-8, n1-standard-16]}\n");
   const planner::Answer answer = answer_to(text);
@@ -146,7 +147,7 @@ TEST_CASE("parameter servers vary in number and machine, and each is paid") {
 
 TEST_CASE("servers in a pool without a written role vary in number too") {
   std::string text =
-      text_of("  vary: {nodes: 2, parameter_servers: 1..3}\n", "{kind: parameter_server}");
+      pools_text_of("  vary: {nodes: 2, parameter_servers: 1..3}\n", "{kind: parameter_server}");
   const std::string pools = "nodes: 2}]";
   text.replace(text.find(pools), pools.size(),
                "nodes: 2}, {name: servers, machine: n1-highmem-8, nodes: 2}]");
@@ -160,7 +161,7 @@ TEST_CASE("servers in a pool without a written role vary in number too") {
 
 TEST_CASE("numbers of parameter servers without a machine for them are a mistake") {
   const auto wrong = try_answer(
-      text_of("  vary: {nodes: 2, strategy: [parameter_server], parameter_servers: 1..2}\n"));
+      pools_text_of("  vary: {nodes: 2, strategy: [parameter_server], parameter_servers: 1..2}\n"));
   REQUIRE_FALSE(wrong);
   CHECK(wrong.error().front().what ==
         "the parameter servers have no machine: the cluster has no pool for them");
@@ -170,25 +171,25 @@ TEST_CASE(
     "limits on nodes and memory keep plans away, and say how far they would have to give way") {
   const std::string vary =
       "  vary: {accelerator: [T4], machine: [n1-standard-16], nodes: 3..4, strategy: any}\n";
-  const planner::Answer few = answer_to(text_of(vary + "  max_nodes: 3\n"));
+  const planner::Answer few = answer_to(pools_text_of(vary + "  max_nodes: 3\n"));
   REQUIRE_FALSE(few.plans.empty());
   for (const planner::RankedPlan& p : few.plans) CHECK(p.shape.nodes == 3);
 
-  const planner::Answer none = answer_to(text_of(vary + "  max_nodes: 2\n"));
+  const planner::Answer none = answer_to(pools_text_of(vary + "  max_nodes: 2\n"));
   REQUIRE(none.infeasible);
   REQUIRE_FALSE(none.infeasible->relaxations.empty());
   CHECK(none.infeasible->relaxations.front().limit == planner::LimitKind::nodes);
   CHECK(none.infeasible->relaxations.front().needed == 3);
 
-  const planner::Answer tight = answer_to(text_of(vary + "  memory: 1GiB\n"));
+  const planner::Answer tight = answer_to(pools_text_of(vary + "  memory: 1GiB\n"));
   REQUIRE(tight.infeasible);
   REQUIRE_FALSE(tight.infeasible->relaxations.empty());
   const planner::Relaxation& r = tight.infeasible->relaxations.front();
   CHECK(r.limit == planner::LimitKind::memory);
   CHECK(r.needed > r.asked);
   const std::string enough = fmt::format("  memory: {:.0f}MiB\n", std::ceil(r.needed / 1048576));
-  CHECK_FALSE(answer_to(text_of(vary + enough)).plans.empty());
-  for (const planner::RankedPlan& p : answer_to(text_of(vary + "  memory: 40%\n")).plans)
+  CHECK_FALSE(answer_to(pools_text_of(vary + enough)).plans.empty());
+  for (const planner::RankedPlan& p : answer_to(pools_text_of(vary + "  memory: 40%\n")).plans)
     CHECK(p.result.forecast.memory.required() <= p.result.forecast.memory.available * 0.4);
 }
 
@@ -197,7 +198,7 @@ TEST_CASE("a plan has a risk of running out of memory of 1 % at most, which it t
   const std::string free_batch =
       "  vary: {accelerator: [T4], machine: [n1-standard-16], nodes: 1, "
       "global_batch: 1..4096}\n";
-  const planner::Answer answer = answer_to(text_of(free_batch));
+  const planner::Answer answer = answer_to(pools_text_of(free_batch));
   REQUIRE_FALSE(answer.plans.empty());
   const MemoryEstimate& m = answer.plans.front().result.forecast.memory;
   CHECK(m.out_of_memory() <= kRiskOfAPlan);
@@ -214,7 +215,7 @@ TEST_CASE("quotas by how nodes are bought: stand-ins count against those on dema
       "[10min], strategy: any}\n";
   const auto bought = [&](const std::string& quota) {
     std::set<std::string> out;
-    for (const planner::RankedPlan& p : answer_to(text_of(vary + quota)).plans)
+    for (const planner::RankedPlan& p : answer_to(pools_text_of(vary + quota)).plans)
       out.insert(planner::bought_text(p.offer, p.shape.nodes));
     return out;
   };
@@ -232,7 +233,7 @@ TEST_CASE("colocated parameter servers are no more than the nodes, and no nodes 
   const std::string colocated = "{kind: parameter_server, colocated: true}";
   const auto asked = [&](const std::string& vary, const std::string& strategy) {
     std::set<std::pair<int, int>> out;  // nodes, servers
-    const std::string text = text_of(vary, strategy);
+    const std::string text = pools_text_of(vary, strategy);
     for (const planner::RankedPlan& p : answer_to(text).plans) {
       CHECK(p.result.refused.empty());
       CHECK(simulated(text, p).time_seconds.mean == p.result.forecast.time_seconds.mean);
@@ -247,7 +248,7 @@ TEST_CASE("colocated parameter servers are no more than the nodes, and no nodes 
   CHECK(asked("  vary: {nodes: 1..3}\n", two) == Pairs{{2, 2}, {3, 2}});
   CHECK(asked("  vary: {nodes: 1..2, parameter_servers: 0..4}\n  max_nodes: 2\n", colocated) ==
         Pairs{{1, 1}, {2, 1}, {2, 2}});
-  const auto machine = try_answer(text_of(
+  const auto machine = try_answer(pools_text_of(
       "  vary: {nodes: 2, parameter_servers: 1..2, parameter_server_machine: n1-highmem-2}\n",
       colocated));
   REQUIRE_FALSE(machine);
@@ -259,7 +260,7 @@ TEST_CASE("all quotas that are too small are named, the worst first") {
       "  vary: {accelerator: [T4], machine: [n1-standard-16], nodes: 4, pricing: [spot], strategy: "
       "any}\n";
   const std::string both = "  quota: {gcp/us-central1/T4: 2, gcp/us-central1/T4/spot: 1}\n";
-  const planner::Answer none = answer_to(text_of(vary + both));
+  const planner::Answer none = answer_to(pools_text_of(vary + both));
   REQUIRE(none.infeasible);
   CHECK(none.infeasible->reason ==
         "the quota of 1 for gcp/us-central1/T4/spot and that of 2 for gcp/us-central1/T4 are too "
@@ -273,16 +274,17 @@ TEST_CASE("all quotas that are too small are named, the worst first") {
   CHECK(r.also.front().asked == 2);
   CHECK(r.also.front().needed == 4);
   const std::string enough = "  quota: {gcp/us-central1/T4: 4, gcp/us-central1/T4/spot: 4}\n";
-  CHECK_FALSE(answer_to(text_of(vary + enough)).plans.empty());
+  CHECK_FALSE(answer_to(pools_text_of(vary + enough)).plans.empty());
 }
 
 TEST_CASE("where the quota is too small, the answer says how large it would have to be") {
   const std::string vary =
       "  vary: {accelerator: [T4], machine: [n1-standard-16], nodes: 2..3, strategy: any}\n";
-  const planner::Answer none = answer_to(text_of(vary + "  quota: {gcp/us-central1/T4: 1}\n"));
+  const planner::Answer none =
+      answer_to(pools_text_of(vary + "  quota: {gcp/us-central1/T4: 1}\n"));
   REQUIRE(none.infeasible);
   CHECK(none.infeasible->reason == "the quota of 1 for gcp/us-central1/T4 is too small");
   REQUIRE(none.infeasible->relaxations.size() == 1);
   CHECK(none.infeasible->relaxations.front().needed == 2);
-  CHECK_FALSE(answer_to(text_of(vary + "  quota: {gcp/us-central1/T4: 2}\n")).plans.empty());
+  CHECK_FALSE(answer_to(pools_text_of(vary + "  quota: {gcp/us-central1/T4: 2}\n")).plans.empty());
 }

@@ -12,7 +12,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-std::string text_of(const std::string& plan, const std::string& restart = "") {
+std::string restart_text(const std::string& plan, const std::string& restart = "") {
   return "name: restarts\n"
          "workload:\n"
          "  model: resnet50\n"
@@ -32,17 +32,17 @@ std::string text_of(const std::string& plan, const std::string& restart = "") {
          plan;
 }
 
-planner::Question question_of(const std::string& text) {
+planner::Question restart_question(const std::string& text) {
   return test::question_of(text, shipped_catalog());
 }
-planner::Answer answer_to(const std::string& text) {
+planner::Answer restart_answer(const std::string& text) {
   planner::PlannerOptions options;
   options.keep = 100;
   options.threads = 1;
   options.exact_up_to = 1000;
   options.prune = false;
   const auto network = make_fluid_network();
-  auto answer = planner::plan(question_of(text), shipped_catalog(), *network, options);
+  auto answer = planner::plan(restart_question(text), shipped_catalog(), *network, options);
   if (!answer) throw std::runtime_error(format(answer.error()));
   return std::move(*answer);
 }
@@ -62,12 +62,12 @@ constexpr auto kAll = "  vary: {restart: [full, in_place, warm_spare 2, elastic]
 }  // namespace
 
 TEST_CASE("every way to restart that the file frees is a plan, simulated as its own scenario is") {
-  const planner::Answer answer = answer_to(text_of(kAll));
+  const planner::Answer answer = restart_answer(restart_text(kAll));
   CHECK(ways_of(answer) == std::set<std::string>{"full restart", "in_place restart",
                                                  "2 warm spares", "elastic restart"});
   for (const planner::RankedPlan& p : answer.plans) {
     const auto file =
-        parse_scenario(text_of(kAll), "restarts.yaml", planner::texts(p.result.changes));
+        parse_scenario(restart_text(kAll), "restarts.yaml", planner::texts(p.result.changes));
     REQUIRE(file);
     const auto plan = make_plan(*file, shipped_catalog());
     if (!plan) FAIL(format(plan.error()));
@@ -83,25 +83,26 @@ TEST_CASE("every way to restart that the file frees is a plan, simulated as its 
 
 TEST_CASE("spare nodes count against the quota, and what was searched says restart") {
   const std::string quota = "  quota: {gcp/us-central1/T4: 5}\n";
-  const planner::Answer answer = answer_to(text_of(kAll + quota));
+  const planner::Answer answer = restart_answer(restart_text(kAll + quota));
   CHECK(ways_of(answer).count("2 warm spares") == 0);
   CHECK(ways_of(answer).count("elastic restart") == 1);
-  const auto searched = planner::searched_keys(question_of(text_of(kAll))).searched;
+  const auto searched = planner::searched_keys(restart_question(restart_text(kAll))).searched;
   CHECK(std::ranges::count(searched, "restart") == 1);
-  const auto held = planner::searched_keys(question_of(text_of("  vary: {nodes: 1..4}\n"))).held;
+  const auto held =
+      planner::searched_keys(restart_question(restart_text("  vary: {nodes: 1..4}\n"))).held;
   CHECK(std::ranges::count(held, "restart") == 1);
 }
 
 TEST_CASE("a scenario's own restart is kept, and its spares are beside the nodes of the job") {
-  const planner::Answer answer = answer_to(text_of("  vary: {pricing: [spot, on_demand]}\n",
-                                                   "  restart: {kind: warm_spare, spares: 1}\n"));
+  const planner::Answer answer = restart_answer(restart_text(
+      "  vary: {pricing: [spot, on_demand]}\n", "  restart: {kind: warm_spare, spares: 1}\n"));
   CHECK(ways_of(answer) == std::set<std::string>{"1 warm spare"});
   for (const planner::RankedPlan& p : answer.plans) CHECK(p.shape.nodes == 3);
 }
 
 TEST_CASE("a job of one node is not elastic") {
   const planner::Answer answer =
-      answer_to(text_of("  vary: {nodes: 1..2, restart: [full, elastic]}\n"));
+      restart_answer(restart_text("  vary: {nodes: 1..2, restart: [full, elastic]}\n"));
   for (const planner::RankedPlan& p : answer.plans)
     if (p.shape.nodes == 1) CHECK(planner::restart_words(p.offer) == "full restart");
   CHECK(ways_of(answer).size() == 2);
@@ -109,7 +110,7 @@ TEST_CASE("a job of one node is not elastic") {
 
 TEST_CASE("a way to restart that there is none of is refused with those that there are") {
   planner::Base base;
-  base.text = text_of("  vary: {restart: [hot, elastic 0]}\n");
+  base.text = restart_text("  vary: {restart: [hot, elastic 0]}\n");
   base.name = "restarts.yaml";
   const auto question = planner::make_question(std::move(base), shipped_catalog());
   REQUIRE_FALSE(question);

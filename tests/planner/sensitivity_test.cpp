@@ -48,7 +48,7 @@ planner::LeverFlips flips_of(const planner::Answer& answer, Lever lever) {
   return {};
 }
 
-std::vector<std::string> choice(const planner::Answer& answer) {
+std::vector<std::string> sensitivity_choice(const planner::Answer& answer) {
   return planner::texts(answer.plans.front().result.changes);
 }
 
@@ -99,9 +99,9 @@ TEST_CASE("the price at which another region is cheaper is found, and holds in t
   CHECK(flip->holds < flip->factor);
   CHECK(flip->factor / flip->holds < 1.0051);  // where bisection ends
   const auto again = [&](double factor) {
-    return choice(explained(text, with_region_price(catalog, region, factor)));
+    return sensitivity_choice(explained(text, with_region_price(catalog, region, factor)));
   };
-  CHECK(again(flip->holds) == choice(answer));
+  CHECK(again(flip->holds) == sensitivity_choice(answer));
   CHECK(again(flip->factor) == planner::texts(flip->rival->result.changes));
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("a plan that lags behind in the race is a rival when prices move") {
   const planner::Answer before = asked(dearer(flip->holds)), beyond = asked(dearer(flip->factor));
   CHECK(planner::same_hardware(before.plans.front().hardware, chosen.hardware));
   CHECK_FALSE(planner::same_hardware(beyond.plans.front().hardware, chosen.hardware));
-  CHECK(choice(beyond) == planner::texts(flip->rival->result.changes));
+  CHECK(sensitivity_choice(beyond) == planner::texts(flip->rival->result.changes));
 }
 
 TEST_CASE("thresholds are the same whatever the number of threads") {
@@ -196,8 +196,8 @@ TEST_CASE("the rate of reclaims at which another plan is cheaper holds in the sc
   CHECK_FALSE(flips.down);  // fewer reclaims never speak against spot
   CHECK(flips.up->factor > 1);
   REQUIRE(flips.up->rival);
-  CHECK(choice(explained(text(mean / flips.up->holds))) == choice(answer));
-  CHECK(choice(explained(text(mean / flips.up->factor))) ==
+  CHECK(sensitivity_choice(explained(text(mean / flips.up->holds))) == sensitivity_choice(answer));
+  CHECK(sensitivity_choice(explained(text(mean / flips.up->factor))) ==
         planner::texts(flips.up->rival->result.changes));
 }
 
@@ -215,10 +215,10 @@ TEST_CASE("the bandwidth between nodes at which another plan is faster holds in 
   REQUIRE(flips.down);
   CHECK_FALSE(flips.up);
   CHECK(flips.down->factor < flips.down->holds);
-  CHECK(choice(explained(text, with_network(shipped_catalog(), flips.down->holds))) ==
-        choice(answer));
+  CHECK(sensitivity_choice(explained(text, with_network(shipped_catalog(), flips.down->holds))) ==
+        sensitivity_choice(answer));
   REQUIRE(flips.down->rival);
-  CHECK(choice(explained(text, with_network(shipped_catalog(), flips.down->factor))) ==
+  CHECK(sensitivity_choice(explained(text, with_network(shipped_catalog(), flips.down->factor))) ==
         planner::texts(flips.down->rival->result.changes));
 }
 
@@ -274,7 +274,7 @@ TEST_CASE("a plan that is better beyond chance is no tie") {
                            {{answer.plans.front()}, {}}, {.replications = 8, .threads = 1});
   CHECK(found.ties.empty());
   REQUIRE(found.better.size() == 1);
-  CHECK(planner::texts(found.better.front().result.changes) == choice(answer));
+  CHECK(planner::texts(found.better.front().result.changes) == sensitivity_choice(answer));
   CHECK(found.better.front().result.forecast.replications == answer.replications);
 }
 
@@ -421,7 +421,7 @@ TEST_CASE(
     CHECK(m.share <= 1);
     CHECK_FALSE(m.reveals.empty());
     REQUIRE(m.instead);
-    CHECK(planner::texts(m.instead->result.changes) != choice(answer));
+    CHECK(planner::texts(m.instead->result.changes) != sensitivity_choice(answer));
     REQUIRE(m.costs);
     CHECK(m.costs->v > 0);
     CHECK(m.worth < answer.plans.front().result.score);  // nothing saves more than all

@@ -10,13 +10,13 @@ using namespace reckon;
 
 namespace {
 
-const auto example = test::example_evidence;
+const auto kStepEvidence = test::example_evidence;
 
 }  // namespace
 
 TEST_CASE("nearest run and what a trial brings are told in four lines") {
   CHECK(
-      evidence_section(example(), 100) ==
+      evidence_section(kStepEvidence(), 100) ==
       "\nEvidence\n"
       "  comparable 2 published runs, 1 of this network on this accelerator\n"
       "  nearest    16 x A100-SXM4-80, bert_large in pytorch-ngc: 61.2 samples/s each (dle-0042)\n"
@@ -27,7 +27,7 @@ TEST_CASE("nearest run and what a trial brings are told in four lines") {
 }
 
 TEST_CASE("where nothing is near, that is said, and no run is named") {
-  StepEvidence none = example();
+  StepEvidence none = kStepEvidence();
   none.runs.clear();
   none.of_this_job = 0;
   none.trial.reset();
@@ -35,19 +35,19 @@ TEST_CASE("where nothing is near, that is said, and no run is named") {
   CHECK(text.find("comparable no evidence near: +-20 %") != std::string::npos);
   CHECK(text.find("nearest") == std::string::npos);
   CHECK(text.find("trial") == std::string::npos);
-  none.runs.push_back(example().runs.back());
+  none.runs.push_back(kStepEvidence().runs.back());
   CHECK(evidence_sentences(none).find("none of this network on this accelerator") !=
         std::string::npos);
 }
 
 TEST_CASE("runs that are little alike are not near, and runs of one's own are named") {
-  StepEvidence far = example();
+  StepEvidence far = kStepEvidence();
   far.of_this_job = 0;
   far.runs.erase(far.runs.begin());  // of another network, 40 % alike
   CHECK(
       evidence_section(far, 100).find("comparable no evidence near: +-20 % (1 published run, none "
                                       "of this network on this accelerator)") != std::string::npos);
-  StepEvidence own = example();
+  StepEvidence own = kStepEvidence();
   own.runs.front().id = "mine";
   own.runs.front().source = "own";
   const std::string text = evidence_section(own, 100);
@@ -57,26 +57,26 @@ TEST_CASE("runs that are little alike are not near, and runs of one's own are na
 }
 
 TEST_CASE("all runs are listed with their rate over the step model's") {
-  const std::string table = evidence_table(example());
+  const std::string table = evidence_table(kStepEvidence());
   CHECK(table.find("dle-0042  16 x A100-SXM4-80  bert_large  pytorch-ngc") != std::string::npos);
   CHECK(table.find("0.90   91 %") != std::string::npos);  // exp(-0.1)
   CHECK(table.find("1.28   40 %") != std::string::npos);
 }
 
 TEST_CASE("evidence in JSON has its range and the nearest runs") {
-  const Json json = evidence_object(example(), 1);
+  const Json json = evidence_object(kStepEvidence(), 1);
   CHECK(json["step_factor"]["p95"] == 1.3);
   CHECK(json["comparable"] == 2);
   CHECK(json["of_this_job"] == 1);
   REQUIRE(json["nearest"].size() == 1);
   CHECK(json["nearest"][0]["id"] == "dle-0042");
   CHECK(json["trial"]["cost_usd"] == 3.5);
-  CHECK(evidence_object(example(), 9)["nearest"][1]["stack"].is_null());
+  CHECK(evidence_object(kStepEvidence(), 9)["nearest"][1]["stack"].is_null());
   CHECK(evidence_object(std::nullopt, 9).is_null());
 }
 
 TEST_CASE("the picture has a point a run, the range as a band, and names that are markup escaped") {
-  const std::string svg = evidence_svg(example(), "a <job>");
+  const std::string svg = evidence_svg(kStepEvidence(), "a <job>");
   std::size_t circles = 0;
   for (std::size_t at = svg.find("<circle"); at != std::string::npos;
        at = svg.find("<circle", at + 1))

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// Written down by hand: round numbers, every part of it present.
-Explanation example() {
+Explanation example_explanation() {
   Explanation e;
   e.scenario = "example";
   e.engine = "fluid";
@@ -48,7 +48,7 @@ Explanation example() {
 }  // namespace
 
 TEST_CASE("an explanation shows step, layers, memory, what would help and the crossover") {
-  const std::string table = explain_table(example());
+  const std::string table = explain_table(example_explanation());
   test::check_golden("report/golden/explain.txt", table);
   CHECK(table.find("-25.0 %") != std::string::npos);  // 27,000 of 36,000 s
   std::istringstream lines(table);
@@ -60,7 +60,7 @@ TEST_CASE("an explanation shows step, layers, memory, what would help and the cr
 }
 
 TEST_CASE("blocks that are alike are one line with their sum, others are told apart") {
-  Explanation e = example();
+  Explanation e = example_explanation();
   e.layers = {{"embeddings", 1, 1ms, 2ms, 0.015, 1'000, true}};
   for (int k = 0; k < 12; ++k)
     e.layers.push_back({"h." + std::to_string(k), 10, 2ms, 4ms, 0.03, 7'000, false});
@@ -76,7 +76,7 @@ TEST_CASE("blocks that are alike are one line with their sum, others are told ap
 }
 
 TEST_CASE("who is fastest is told by stretches of the number of workers") {
-  Crossover c = *example().crossover;
+  Crossover c = *example_explanation().crossover;
   CHECK(who_is_fastest(c) ==
         "all-reduce with 2 workers, 2 servers with 4 workers, all-reduce from 8 workers");
   c.rows[2].best = 1;
@@ -88,7 +88,7 @@ TEST_CASE("who is fastest is told by stretches of the number of workers") {
 }
 
 TEST_CASE("an explanation's JSON has the fields that programs rely on") {
-  const auto j = nlohmann::json::parse(explain_json(example()));
+  const auto j = nlohmann::json::parse(explain_json(example_explanation()));
   CHECK(j["command"] == "explain");
   CHECK(j["phases"][2]["name"] == "exposed communication");
   CHECK(j["phases"][2]["share"] == 0.5);
@@ -100,7 +100,7 @@ TEST_CASE("an explanation's JSON has the fields that programs rely on") {
   CHECK(j["what_would_help"][2]["training_cost_usd"].is_null());
   CHECK(j["crossover"][1]["workers"] == 4);
   CHECK(j["crossover"][1]["fastest"] == "2 servers");
-  Explanation tpu = example();
+  Explanation tpu = example_explanation();
   tpu.crossover.reset();
   CHECK(nlohmann::json::parse(explain_json(tpu))["crossover"].is_null());
   CHECK(explain_table(tpu).find("parameter servers") == std::string::npos);
@@ -108,7 +108,7 @@ TEST_CASE("an explanation's JSON has the fields that programs rely on") {
 
 TEST_CASE("other ways to go on after a loss are rows beside the plan's own, with what sets them") {
   CHECK(restarts_table({}).empty());
-  CHECK_FALSE(nlohmann::json::parse(explain_json(example())).contains("restarts"));
+  CHECK_FALSE(nlohmann::json::parse(explain_json(example_explanation())).contains("restarts"));
   const std::vector<RestartChange> changes{
       {"full restart", "", "", 100 * 3600.0, 1000.0, 0.80, 42.25},
       {"in_place restart", "workload.restart={kind: in_place}", "--restart in_place", 90 * 3600.0,
@@ -122,7 +122,7 @@ TEST_CASE("other ways to go on after a loss are rows beside the plan's own, with
   CHECK_THAT(table, Contains("in_place restart 3 d 18 h -10.0 % 900.00 USD -10.0 % 89.0 %"));
   CHECK_THAT(table, Contains("saves to peers") && Contains("unknown") && Contains("outside"));
   CHECK_THAT(table, Contains("--set 'workload.restart={kind: in_place}'"));
-  const auto j = nlohmann::json::parse(explain_json(example(), changes));
+  const auto j = nlohmann::json::parse(explain_json(example_explanation(), changes));
   REQUIRE(j["restarts"].size() == 3);
   CHECK(j["restarts"][0]["set"].is_null());
   CHECK(j["restarts"][2]["cost_usd"].is_null());

@@ -7,6 +7,7 @@
 #include <optional>
 #include <system_error>
 
+#include "sim/catalog/catalog.h"
 #include "sim/scenario/yaml/fields.h"
 
 namespace reckon {
@@ -85,6 +86,17 @@ std::string identity(const std::string& file) {
   return ignored ? file : canonical.string();
 }
 
+/// "scenarios/x.yaml" of the pages, where whoever types it is not in reckon's own folder.
+std::string installed_beside(const std::filesystem::path& file) {
+  if (file.is_absolute() || file.empty() || *file.begin() != "scenarios") return "";
+  std::error_code none;
+  const auto installed =
+      std::filesystem::weakly_canonical(default_catalog_directory(), none).parent_path() / file;
+  return std::filesystem::is_regular_file(installed, none)
+             ? fmt::format("reckon's own is {}", installed.string())
+             : "";
+}
+
 }  // namespace
 
 void put_over(YamlNode& base, YamlNode over) {
@@ -104,7 +116,8 @@ Expected<std::string> read_text(const std::filesystem::path& file) {
   };
   std::error_code error;
   const auto status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status)) return unreadable("there is no such file");
+  if (!std::filesystem::exists(status))
+    return unreadable("there is no such file", installed_beside(file));
   if (std::filesystem::is_directory(status))
     return unreadable("this is a directory, not a scenario file");
   const auto size =

@@ -58,7 +58,7 @@ Json quota(const std::string& space, const std::string& hard, const std::string&
 }
 
 /// The scenario, or the errors.
-std::string imported(const Json& items, const ClusterChoice& choice = {}) {
+std::string imported_cluster(const Json& items, const ClusterChoice& choice = {}) {
   const Json list = {{"kind", "List"}, {"items", items}};
   const auto cluster = import_cluster(list.dump(), "now.json", choice, shipped_catalog());
   if (!cluster) return format(cluster.error());
@@ -82,7 +82,7 @@ const std::string kGroup =
 }  // namespace
 
 TEST_CASE("a cluster of GKE as it is now: its pool, the autoscaler's bounds, spot prices") {
-  const std::string text = imported(
+  const std::string text = imported_cluster(
       {gke_node(0), gke_node(1), gke_node(2),
        node("system", {{"node.kubernetes.io/instance-type", "e2-standard-2"}}, 0, "gce://"),
        status(kGroup)});
@@ -102,7 +102,7 @@ TEST_CASE("nodes that are in use, away or cordoned are not counted, and what wai
   Json away = gke_node(2), cordoned = gke_node(3);
   away["status"]["conditions"][0]["status"] = "Unknown";
   cordoned["spec"]["unschedulable"] = true;
-  const std::string text = imported(
+  const std::string text = imported_cluster(
       {gke_node(0), gke_node(1), away, cordoned, pod("team", "gke-c-p100-4e9f-a", "Running", 2),
        pod("team", "gke-c-p100-4e9f-b", "Succeeded", 2), pod("team", "", "Pending", 2),
        pod("other", "", "Pending", 1)});
@@ -116,20 +116,21 @@ TEST_CASE("nodes that are in use, away or cordoned are not counted, and what wai
 
 TEST_CASE("a quota bounds the job of its namespace, and is named to others") {
   const Json nodes = {gke_node(0), gke_node(1), gke_node(2), quota("team", "8", "4")};
-  CHECK_THAT(imported(nodes),
+  CHECK_THAT(imported_cluster(nodes),
              Contains("nodes: 3\n") && Contains("quota gpus of namespace team leaves 4 of "
                                                 "nvidia.com/gpu; --namespace team obeys it"));
   ClusterChoice choice;
   choice.name_space = "team";
-  CHECK_THAT(imported(nodes, choice), Contains("nodes: 2\n") && Contains("2 of 3 nodes"));
-  CHECK_THAT(imported({gke_node(0), quota("team", "8", "7")}, choice),
+  CHECK_THAT(imported_cluster(nodes, choice), Contains("nodes: 2\n") && Contains("2 of 3 nodes"));
+  CHECK_THAT(imported_cluster({gke_node(0), quota("team", "8", "7")}, choice),
              Contains("less than a node has"));
 }
 
 TEST_CASE("machines that the catalog does not know are described by what their nodes have") {
   const Json labels = {{"kubernetes.io/hostname", "dgx-1"},
                        {"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB"}};
-  const std::string text = imported({node("dgx-1", labels, 8, ""), node("dgx-2", labels, 8, "")});
+  const std::string text =
+      imported_cluster({node("dgx-1", labels, 8, ""), node("dgx-2", labels, 8, "")});
   INFO(text);
   CHECK(errors_of(text) == "");
   CHECK_THAT(text, Contains("provider: on_premises") &&
@@ -137,13 +138,13 @@ TEST_CASE("machines that the catalog does not know are described by what their n
                        Contains("accelerator: {type: A100-SXM4-80, count: 8}") &&
                        Contains("a network of 10Gbps (assumed; no node says)"));
   const Json unknown = {{"nvidia.com/gpu.product", "NVIDIA-Z999"}};
-  CHECK_THAT(imported(Json::array({node("a", unknown, 8, "")})),
+  CHECK_THAT(imported_cluster(Json::array({node("a", unknown, 8, "")})),
              Contains("the accelerator 'NVIDIA-Z999' of pool nodes is not in the catalog"));
-  CHECK_THAT(imported(Json::array({node("a", Json::object(), 8, "")})),
+  CHECK_THAT(imported_cluster(Json::array({node("a", Json::object(), 8, "")})),
              Contains("no label says what it is") && Contains("--accelerator"));
   ClusterChoice choice;
   choice.hints.accelerator = "H100-SXM5-80";
-  CHECK_THAT(imported(Json::array({node("a", Json::object(), 8, "")}), choice),
+  CHECK_THAT(imported_cluster(Json::array({node("a", Json::object(), 8, "")}), choice),
              Contains("H100-SXM5-80"));
 }
 
@@ -199,7 +200,7 @@ Json eks_node(const std::string& name, const std::string& pool,
 TEST_CASE("nodes whose taints keep the job's pods away are not counted, and how many is said") {
   const Json labels = {{"kubernetes.io/hostname", "n"}};
   const std::string control = "node-role.kubernetes.io/control-plane";
-  const std::string text = imported(
+  const std::string text = imported_cluster(
       {with_taint(node("control", labels, 0, ""), control.c_str(), "NoSchedule"),
        with_taint(node("team", labels, 0, ""), "dedicated", "NoExecute"), node("a", labels, 0, ""),
        with_taint(node("b", labels, 0, ""), "busy", "PreferNoSchedule")});
@@ -207,16 +208,17 @@ TEST_CASE("nodes whose taints keep the job's pods away are not counted, and how 
   CHECK_THAT(text, Contains("nodes: 2\n") &&
                        Contains("1 nodes that pods keep away from: taint " + control) &&
                        Contains("taint dedicated"));
-  CHECK_THAT(imported(Json::array({with_taint(gke_node(0), control.c_str(), "NoSchedule")})),
-             Contains("all of its nodes have taints"));
+  CHECK_THAT(
+      imported_cluster(Json::array({with_taint(gke_node(0), control.c_str(), "NoSchedule")})),
+      Contains("all of its nodes have taints"));
 }
 
 TEST_CASE("taints that exported pods tolerate, and those of the moment, keep no node out") {
   Json cordoned = with_taint(gke_node(2), "node.kubernetes.io/unschedulable", "NoSchedule");
   cordoned["spec"]["unschedulable"] = true;
-  const std::string text =
-      imported({with_taint(gke_node(0), "nvidia.com/gpu", "NoSchedule"),
-                with_taint(gke_node(1), "cloud.google.com/gke-spot", "NoSchedule"), cordoned});
+  const std::string text = imported_cluster(
+      {with_taint(gke_node(0), "nvidia.com/gpu", "NoSchedule"),
+       with_taint(gke_node(1), "cloud.google.com/gke-spot", "NoSchedule"), cordoned});
   INFO(text);
   CHECK_THAT(text, Contains("nodes: 2\n") && Contains("1 of 3 nodes are not ready or cordoned") &&
                        !Contains("keep away"));
@@ -225,7 +227,7 @@ TEST_CASE("taints that exported pods tolerate, and those of the moment, keep no 
 TEST_CASE("nodes of one pool that differ in machine, accelerators or price are not one pool") {
   Json other = gke_node(2);
   other["metadata"]["labels"].erase("cloud.google.com/gke-spot");
-  const std::string text = imported({gke_node(0), gke_node(1), other});
+  const std::string text = imported_cluster({gke_node(0), gke_node(1), other});
   INFO(text);
   CHECK_THAT(text, Contains("nodes: 2\n") && Contains("pricing: spot") &&
                        Contains("pool p100-1 (1 nodes of n1-standard-16)"));
@@ -238,7 +240,7 @@ TEST_CASE("a group of nodes is that of the pool whose whole name it holds") {
   ClusterChoice choice;
   choice.pool = "gpu-big";
   const std::string text =
-      imported({eks_node("a", "gpu"), eks_node("b", "gpu-big"), status(groups)}, choice);
+      imported_cluster({eks_node("a", "gpu"), eks_node("b", "gpu-big"), status(groups)}, choice);
   INFO(text);
   CHECK_THAT(text, Contains("name: gpu-big\n") && Contains("max: 9"));
 }
@@ -249,18 +251,19 @@ TEST_CASE("pools of machines that the catalog does not know have as many nodes a
       "    minSize: 0\n    maxSize: 9\n";
   ClusterChoice choice;
   choice.hints.accelerator = "T4";
-  const std::string text = imported({eks_node("a", "gpu", "z9.huge"), status(groups)}, choice);
+  const std::string text =
+      imported_cluster({eks_node("a", "gpu", "z9.huge"), status(groups)}, choice);
   INFO(text);
   CHECK_THAT(text, Contains("nodes: 1\n") && Contains("as many nodes as now, not 0 to 9"));
 }
 
 TEST_CASE("files that are no cluster, and pools that are not there") {
-  CHECK_THAT(imported(Json::array()), Contains("no nodes are in it"));
+  CHECK_THAT(imported_cluster(Json::array()), Contains("no nodes are in it"));
   const auto none = import_cluster("nodes", "now.json", {}, shipped_catalog());
   REQUIRE(!none);
   CHECK_THAT(format(none.error()), Contains("no list of objects in JSON"));
   ClusterChoice choice;
   choice.pool = "p10";
-  CHECK_THAT(imported(Json::array({gke_node(0)}), choice),
+  CHECK_THAT(imported_cluster(Json::array({gke_node(0)}), choice),
              Contains("no pool is named p10; did you mean 'p100'"));
 }

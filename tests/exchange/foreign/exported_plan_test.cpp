@@ -44,7 +44,7 @@ cluster:
     - {name: servers, role: parameter_server, machine: n1-highmem-8, nodes: 2}
 )";
 
-std::string exported(const std::string& scenario, JobShape as) {
+std::string exported_plan_files(const std::string& scenario, JobShape as) {
   const auto file = parse_scenario(scenario, "s.yaml");
   if (!file) FAIL(format(file.error()));
   const auto plan = make_plan(*file, shipped_catalog());
@@ -71,7 +71,8 @@ TEST_CASE("manifests of every kind give back the scenario that they were exporte
        {JobShape::job, JobShape::tfjob, JobShape::pytorchjob, JobShape::jobset})
     for (const std::string& scenario : {kMirrored, kServers}) {
       if (kind == JobShape::pytorchjob && scenario == kServers) continue;  // has no servers
-      const auto found = exported_plan_of(exported(scenario, kind), "job.yaml", shipped_catalog());
+      const auto found =
+          exported_plan_of(exported_plan_files(scenario, kind), "job.yaml", shipped_catalog());
       REQUIRE(found.has_value());
       REQUIRE(found->has_value());
       CHECK((*found)->ends_with("\n" + scenario));
@@ -79,7 +80,7 @@ TEST_CASE("manifests of every kind give back the scenario that they were exporte
 }
 
 TEST_CASE("manifests that were changed since no longer stand for the scenario in them") {
-  const std::string text = exported(kMirrored, JobShape::job);
+  const std::string text = exported_plan_files(kMirrored, JobShape::job);
   const auto unchanged = exported_plan_of(text, "job.yaml", shipped_catalog());
   REQUIRE((unchanged && *unchanged));
   for (const auto& [from, to] : {std::pair{"parallelism: 4", "parallelism: 3"},

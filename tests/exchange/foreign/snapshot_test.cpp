@@ -29,7 +29,7 @@ ClusterSnapshot read_all(const std::vector<SnapshotFile>& files,
   return std::move(*snapshot);
 }
 
-std::vector<std::string> errors_of(const std::vector<SnapshotFile>& files) {
+std::vector<std::string> snapshot_errors(const std::vector<SnapshotFile>& files) {
   const auto snapshot = read_snapshot(files, {}, {}, test::shipped_catalog());
   REQUIRE_FALSE(snapshot);
   std::vector<std::string> texts;
@@ -191,17 +191,19 @@ TEST_CASE("a table of jobs stands for what runs and waits on the nodes of a scen
 }
 
 TEST_CASE("what is wrong with exports is told together, with its place") {
-  CHECK(errors_of({}) == std::vector<std::string>{"no file tells the nodes",
-                                                  "no file tells the jobs that run and wait"});
-  CHECK(errors_of({{"x.txt", "hello\n"}, {"y.json", "{\"a\": 1}"}, {"z", " \n"}}) ==
+  CHECK(snapshot_errors({}) ==
+        std::vector<std::string>{"no file tells the nodes",
+                                 "no file tells the jobs that run and wait"});
+  CHECK(snapshot_errors({{"x.txt", "hello\n"}, {"y.json", "{\"a\": 1}"}, {"z", " \n"}}) ==
         std::vector<std::string>{"it is no export of a cluster that reckon reads",
                                  "its JSON has no items, jobs or nodes", "the file is empty"});
   const std::string head = "JOBID|STATE|SUBMIT_TIME|START_TIME|TIME_LIMIT|NODES|TRES_PER_NODE\n";
-  CHECK(errors_of({{"q.txt", head + "1|RUNNING|noon|2026-11-26T17:36:16|1:00:00|1|gres:gpu:8\n" +
-                                 "2|PENDING|2026-11-26T17:36:16|N/A|soon|1|gres:gpu:8\n"},
-                   slurm_file("sinfo.txt")}) ==
+  CHECK(snapshot_errors(
+            {{"q.txt", head + "1|RUNNING|noon|2026-11-26T17:36:16|1:00:00|1|gres:gpu:8\n" +
+                           "2|PENDING|2026-11-26T17:36:16|N/A|soon|1|gres:gpu:8\n"},
+             slurm_file("sinfo.txt")}) ==
         std::vector<std::string>{"'noon' is no date with its time", "'soon' is no time limit"});
-  CHECK(
-      errors_of({slurm_file("squeue.txt"), slurm_file("sinfo.json"), {"k.json", "{\"items\": []}"}})
-          .front() == "its files are of several systems: Slurm, Kubernetes and a scenario");
+  CHECK(snapshot_errors(
+            {slurm_file("squeue.txt"), slurm_file("sinfo.json"), {"k.json", "{\"items\": []}"}})
+            .front() == "its files are of several systems: Slurm, Kubernetes and a scenario");
 }

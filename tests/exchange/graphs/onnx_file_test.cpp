@@ -79,7 +79,7 @@ class OnnxNet {
   onnx::ModelProto model_;
 };
 
-ImportedGraph imported(const OnnxNet& net, std::optional<std::int64_t> length = {}) {
+ImportedGraph imported_onnx(const OnnxNet& net, std::optional<std::int64_t> length = {}) {
   const auto graph = read_onnx_graph(net.bytes(), "net.onnx", length);
   if (!graph) FAIL(format(graph.error()));
   auto model = make_graph_model(*graph);
@@ -110,7 +110,7 @@ OnnxNet image_net() {
 }  // namespace
 
 TEST_CASE("an ONNX model is counted as its layers, shapes inferred from the input's") {
-  const ImportedGraph net = imported(image_net());
+  const ImportedGraph net = imported_onnx(image_net());
   CHECK(net.model.name() == "net");
   // Mean and variance of the norm are no parameters.
   CHECK(net.model.parameters() == 8 * 27 + 8 + 16 + 5120);
@@ -128,7 +128,7 @@ TEST_CASE("axes of tokens take the sequence length, a table is looked up") {
   net.node("Gather", {"wte", "ids"}, "e");
   net.node("MatMul", {"e", "head"}, "y");
   net.output("y", {0, 0, 1000});
-  const ImportedGraph made = imported(net, 12);
+  const ImportedGraph made = imported_onnx(net, 12);
   CHECK(made.model.sequence_length() == 12);
   CHECK(made.model.parameters() == 64'000);
   CHECK(made.model.forward_macs() == 12 * 32'000);

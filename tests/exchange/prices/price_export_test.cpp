@@ -21,7 +21,7 @@ PriceExport read(const std::string& text, const PriceExportHints& hints = {{}, "
   if (!made) FAIL(format(made.error()));
   return std::move(*made);
 }
-std::string refused(const std::string& text) {
+std::string refused_export(const std::string& text) {
   const auto made = read_price_export(text, "list", {{}, "2026-11-20"}, shipped_catalog());
   REQUIRE_FALSE(made);
   return format(made.error());
@@ -217,7 +217,7 @@ TEST_CASE(
 }
 
 TEST_CASE("mistakes of a price list are named at their place, all at once") {
-  const std::string text = refused(
+  const std::string text = refused_export(
       "{\"SpotPriceHistory\": [\n"
       " {\"AvailabilityZone\": \"us-east-1a\", \"InstanceType\": \"p5.48xlarge\",\n"
       "  \"SpotPrice\": \"cheap\", \"Timestamp\": \"2026-11-19T00:00:00Z\"},\n"
@@ -226,21 +226,22 @@ TEST_CASE("mistakes of a price list are named at their place, all at once") {
   CHECK_THAT(text, Contains("list:3:16: error: 'SpotPrice' is 'cheap', not a price"));
   CHECK_THAT(text, Contains("list:4:2: error: the zone 'mars' of p5.48xlarge is in no region"));
   CHECK_THAT(text, Contains("has no time"));
-  CHECK_THAT(refused(R"({"skus": [{"description": "Nvidia L4 GPU running in Iowa", "category":
+  CHECK_THAT(
+      refused_export(R"({"skus": [{"description": "Nvidia L4 GPU running in Iowa", "category":
       {"usageType": "OnDemand"}, "serviceRegions": ["us-central1"], "pricingInfo":
       [{"pricingExpression": {"usageUnit": "h", "tieredRates": [{"unitPrice":
         {"units": "1e300"}}]}}]}]})"),
-             Contains("'1e300' and '' are no price"));
-  CHECK_THAT(refused("{\"a\": 1}"), Contains("no price list that reckon reads"));
-  CHECK_THAT(refused("name,price\nx,1\n"), Contains("no price list that reckon reads"));
-  CHECK_THAT(refused("{\"Items\": [], \"skus\": [{}]}"), Contains("no price of a machine"));
-  CHECK_THAT(refused("{\"Items\": ["), Contains("no JSON"));
-  CHECK_THAT(refused(R"({"offerCode": "AmazonS3", "products": {}})"), Contains("AmazonEC2"));
-  CHECK_THAT(refused("InstanceType,AcceleratorName,AcceleratorCount,Region,Price\n"
-                     "p5.48xlarge,H100,8,us-east-1,much\n"),
+      Contains("'1e300' and '' are no price"));
+  CHECK_THAT(refused_export("{\"a\": 1}"), Contains("no price list that reckon reads"));
+  CHECK_THAT(refused_export("name,price\nx,1\n"), Contains("no price list that reckon reads"));
+  CHECK_THAT(refused_export("{\"Items\": [], \"skus\": [{}]}"), Contains("no price of a machine"));
+  CHECK_THAT(refused_export("{\"Items\": ["), Contains("no JSON"));
+  CHECK_THAT(refused_export(R"({"offerCode": "AmazonS3", "products": {}})"), Contains("AmazonEC2"));
+  CHECK_THAT(refused_export("InstanceType,AcceleratorName,AcceleratorCount,Region,Price\n"
+                            "p5.48xlarge,H100,8,us-east-1,much\n"),
              Contains("list:2:30: error: 'much' is no Price"));
-  CHECK_THAT(refused("InstanceType,AcceleratorName,AcceleratorCount,Region,Price\n"
-                     "p5.48xlarge,H100,8,mars,1\n"),
+  CHECK_THAT(refused_export("InstanceType,AcceleratorName,AcceleratorCount,Region,Price\n"
+                            "p5.48xlarge,H100,8,mars,1\n"),
              Contains("--provider NAME"));
 }
 
@@ -249,7 +250,7 @@ TEST_CASE("a column that stands twice in a table counts once, and short rows are
       "InstanceType,AcceleratorName,AcceleratorCount,AcceleratorCount,Region,Price\n";
   const PriceExport made = read(header + "p5.48xlarge,H100,8,x,us-east-1,50\n");
   CHECK(only(made, "p5.48xlarge").on_demand->value.v * kHour == Approx(50));
-  CHECK_THAT(refused(header + "p5.48xlarge,H100,8,us-east-1,50\n"),
+  CHECK_THAT(refused_export(header + "p5.48xlarge,H100,8,us-east-1,50\n"),
              Contains("list:2:1: error: 5 fields in a table of 6 columns"));
 }
 

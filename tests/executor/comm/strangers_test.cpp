@@ -19,13 +19,13 @@
 namespace {
 using namespace reckon;
 
-Deadline soon() { return Deadline::after(Seconds{5}); }
-constexpr Listening kCoordinator{Listening::As::coordinator, 0};
-constexpr Listening kServer{Listening::As::parameter_server, 1};
+Deadline within_seconds() { return Deadline::after(Seconds{5}); }
+constexpr Listening kCoordinatorPort{Listening::As::coordinator, 0};
+constexpr Listening kServerPort{Listening::As::parameter_server, 1};
 
 std::vector<Socket> connections(const HostPort& to, int count) {
   std::vector<Socket> all;
-  for (int k = 0; k < count; ++k) all.push_back(connect_to(to, soon()));
+  for (int k = 0; k < count; ++k) all.push_back(connect_to(to, within_seconds()));
   return all;
 }
 
@@ -60,14 +60,14 @@ class Recorder {
     try {
       const auto one = accept_one(listener, Deadline::after(Seconds{20}));
       if (!one) throw SocketError(SocketError::Kind::timeout, "nobody came");
-      const Socket other = connect_to(to, soon());
+      const Socket other = connect_to(to, within_seconds());
       std::array<std::byte, 4096> piece{};
       while (true) {
         std::size_t got = receive_some(*one, piece);
         said_.insert(said_.end(), piece.begin(), piece.begin() + std::ptrdiff_t(got));
-        if (got > 0) send_all(other, std::span(piece).first(got), soon());
+        if (got > 0) send_all(other, std::span(piece).first(got), within_seconds());
         got = receive_some(other, piece);
-        if (got > 0) send_all(*one, std::span(piece).first(got), soon());
+        if (got > 0) send_all(*one, std::span(piece).first(got), within_seconds());
         usleep(1000);
       }
     } catch (const SocketError&) {
@@ -163,28 +163,29 @@ TEST_CASE("a stranger gets no byte of parameters, and cannot end a server") {
         exchange->start(model.view());
         // By another secret: refused before it can ask.
         try {
-          connect_to_process(server, JobSecret::random(), kServer, {"reckon", 0}, soon());
+          connect_to_process(server, JobSecret::random(), kServerPort, {"reckon", 0},
+                             within_seconds());
           return "a stranger was let in";
         } catch (const HandshakeError&) {
         }
         // By keys that it makes up: it goes on as if it had been let in.
-        const Socket socket = connect_to(server, soon());
+        const Socket socket = connect_to(server, within_seconds());
         const JobSecret guessed = JobSecret::random();
-        ConnectorHandshake handshake(guessed, kServer, {"reckon", 0}, random_nonce());
-        send_all(socket, handshake.hello(), soon());
+        ConnectorHandshake handshake(guessed, kServerPort, {"reckon", 0}, random_nonce());
+        send_all(socket, handshake.hello(), within_seconds());
         std::array<std::byte, 72> challenge{};
-        receive_all(socket, challenge, soon());
+        receive_all(socket, challenge, within_seconds());
         std::vector<std::byte> noise(40);
         std::copy_n(challenge.begin(), 8, noise.begin());
         noise[6] = std::byte{3};  // a proof
         Gmac mac(guessed.key());
         const auto pull = encode_head(mac, 0, std::uint16_t(ServerMessage::pull), 0, 0, {});
         noise.insert(noise.end(), pull.begin(), pull.end());
-        send_all(socket, noise, soon());
+        send_all(socket, noise, within_seconds());
         std::size_t got = 0;
         std::array<std::byte, 4096> piece{};
         try {
-          while (wait_readable(socket, soon())) got += receive_some(socket, piece);
+          while (wait_readable(socket, within_seconds())) got += receive_some(socket, piece);
         } catch (const SocketError&) {
         }
         for (int step = 0; step < 3; ++step) {
@@ -214,19 +215,19 @@ TEST_CASE("a process that poses as a parameter server gets no gradients, and is 
     Socket listener = listen_on({"127.0.0.1", 0});
     local.options.port = listener.local().port;
     const auto membership = local.join(1);
-    const auto worker = accept_one(listener, soon());
+    const auto worker = accept_one(listener, within_seconds());
     // What it sends of itself until it is told something: a hello.
     std::array<std::byte, 62> hello{};
-    receive_all(*worker, hello, soon());
-    AcceptorHandshake poser(JobSecret::random(), kServer, random_nonce());
+    receive_all(*worker, hello, within_seconds());
+    AcceptorHandshake poser(JobSecret::random(), kServerPort, random_nonce());
     std::vector<std::byte> challenge;
     for (std::size_t at = 0; at < hello.size();) {
       const auto piece = std::span(hello).subspan(at, std::min(hello.size() - at, poser.wanted()));
       challenge = poser.take(piece);
       at += piece.size();
     }
-    send_all(*worker, challenge, soon());
-    return fmt::format("{} bytes", bytes_until_closed(*worker, soon()));
+    send_all(*worker, challenge, within_seconds());
+    return fmt::format("{} bytes", bytes_until_closed(*worker, within_seconds()));
   });
   CHECK(outcomes[0].code == kExitLostPeer);
   CHECK_THAT(outcomes[0].output, Catch::Contains("rank 1") && Catch::Contains("another secret"));
@@ -266,10 +267,10 @@ TEST_CASE("what was recorded of a rank takes no place in the job's next start") 
       Seconds{60},
       [&](const std::vector<pid_t>&) {
         second.listener.close();
-        const Socket socket = connect_to(again, soon());
-        send_all(socket, recorded, soon());
+        const Socket socket = connect_to(again, within_seconds());
+        send_all(socket, recorded, within_seconds());
         // A challenge, and the end.
-        CHECK(bytes_until_closed(socket, soon()) <= 72);
+        CHECK(bytes_until_closed(socket, within_seconds()) <= 72);
       });
   CHECK(later[0].output == "2 members");
   CHECK(later[1].output == "2 members");
@@ -279,24 +280,24 @@ TEST_CASE("more connections than may wait: the oldest that said nothing gives wa
   Socket socket = listen_on({"127.0.0.1", 0});
   const HostPort at = socket.local();
   const JobSecret secret = JobSecret::random();
-  JobListener listener(std::move(socket), secret, kCoordinator, {}, {.pending = 4});
+  JobListener listener(std::move(socket), secret, kCoordinatorPort, {}, {.pending = 4});
   // The first has said hello, and is in no hurry with its proof.
-  const Socket first = connect_to(at, soon());
-  ConnectorHandshake handshake(secret, kCoordinator, {"job", 3}, random_nonce());
-  send_all(first, handshake.hello(), soon());
+  const Socket first = connect_to(at, within_seconds());
+  ConnectorHandshake handshake(secret, kCoordinatorPort, {"job", 3}, random_nonce());
+  send_all(first, handshake.hello(), within_seconds());
   std::array<std::byte, 72> challenge{};
-  for (const Deadline until = soon(); !until.passed(); usleep(1000)) {
+  for (const Deadline until = within_seconds(); !until.passed(); usleep(1000)) {
     CHECK(listener.admit().empty());
     if (wait_readable(first, Deadline::after(Seconds{}))) break;
   }
-  receive_all(first, challenge, soon());
+  receive_all(first, challenge, within_seconds());
   const auto silent = connections(at, 20);
   CHECK(listener.admit().empty());
   CHECK(listener.turned_away() == "17 connections were turned away: 17 gave way to newer ones");
   handshake.take(std::span(challenge).first(8));
-  send_all(first, handshake.take(std::span(challenge).subspan(8)), soon());
+  send_all(first, handshake.take(std::span(challenge).subspan(8)), within_seconds());
   std::size_t admitted = 0;
-  for (const Deadline until = soon(); admitted == 0 && !until.passed(); usleep(1000))
+  for (const Deadline until = within_seconds(); admitted == 0 && !until.passed(); usleep(1000))
     admitted += listener.admit().size();
   CHECK(admitted == 1);
 }
@@ -308,24 +309,25 @@ TEST_CASE("a job of many processes that come at once is not turned away") {
   const JobSecret secret = JobSecret::random();
   std::list<std::pair<Socket, ConnectorHandshake>> all;
   for (std::uint32_t rank = 0; rank < kProcesses; ++rank) {
-    all.emplace_back(connect_to(at, soon()),
-                     ConnectorHandshake(secret, kCoordinator, {"job", rank}, random_nonce()));
-    send_all(all.back().first, all.back().second.hello(), soon());
+    all.emplace_back(connect_to(at, within_seconds()),
+                     ConnectorHandshake(secret, kCoordinatorPort, {"job", rank}, random_nonce()));
+    send_all(all.back().first, all.back().second.hello(), within_seconds());
   }
-  JobListener listener(std::move(socket), secret, kCoordinator, {},
+  JobListener listener(std::move(socket), secret, kCoordinatorPort, {},
                        JobListenerLimits::for_processes(int(kProcesses)));
-  for (const Deadline until = soon(); !until.passed(); usleep(1000)) {
+  for (const Deadline until = within_seconds(); !until.passed(); usleep(1000)) {
     CHECK(listener.admit().empty());
     if (wait_readable(all.back().first, Deadline::after(Seconds{}))) break;
   }
   for (auto& [connection, handshake] : all) {
     std::array<std::byte, 72> challenge{};
-    receive_all(connection, challenge, soon());
+    receive_all(connection, challenge, within_seconds());
     handshake.take(std::span(challenge).first(8));
-    send_all(connection, handshake.take(std::span(challenge).subspan(8)), soon());
+    send_all(connection, handshake.take(std::span(challenge).subspan(8)), within_seconds());
   }
   std::size_t admitted = 0;
-  for (const Deadline until = soon(); admitted < kProcesses && !until.passed(); usleep(1000))
+  for (const Deadline until = within_seconds(); admitted < kProcesses && !until.passed();
+       usleep(1000))
     admitted += listener.admit().size();
   CHECK(admitted == kProcesses);
   CHECK(listener.turned_away().empty());
@@ -336,14 +338,14 @@ TEST_CASE("strangers are said once, and counted") {
   {
     Socket socket = listen_on({"127.0.0.1", 0});
     const HostPort at = socket.local();
-    JobListener listener(std::move(socket), JobSecret::random(), kCoordinator,
+    JobListener listener(std::move(socket), JobSecret::random(), kCoordinatorPort,
                          [&](const std::string& text) { said.push_back(text); },
                          {.hello = Seconds{0.2}});
     const auto silent = connections(at, 20);
     connections(at, 10);
-    const Socket browser = connect_to(at, soon());
+    const Socket browser = connect_to(at, within_seconds());
     const std::string request = "GET / HTTP/1.1\r\n\r\n";
-    send_all(browser, std::as_bytes(std::span(request)), soon());
+    send_all(browser, std::as_bytes(std::span(request)), within_seconds());
     const Deadline until = Deadline::after(Seconds{2});
     while (!until.passed() && listener.turned_away().find("31 connections") == std::string::npos) {
       CHECK(listener.admit().empty());
@@ -367,11 +369,11 @@ TEST_CASE(
     Socket socket = listen_on({"127.0.0.1", 0});
     const HostPort at = socket.local();
     const JobSecret secret = JobSecret::random();
-    JobListener listener(std::move(socket), secret, kCoordinator, {});
+    JobListener listener(std::move(socket), secret, kCoordinatorPort, {});
     std::string peer;
     std::thread worker([&] {
       try {
-        connect_to_process(at, secret, kCoordinator, {"job", 1}, Deadline::after(Seconds{10}));
+        connect_to_process(at, secret, kCoordinatorPort, {"job", 1}, Deadline::after(Seconds{10}));
       } catch (const std::exception& error) {
         peer = error.what();
       }
@@ -387,7 +389,7 @@ TEST_CASE(
       result += fmt::format("looks again in {} ms; ", due);
     setrlimit(RLIMIT_NOFILE, &limit);
     std::size_t admitted = 0;
-    for (const Deadline until = soon(); admitted == 0 && !until.passed(); usleep(10'000))
+    for (const Deadline until = within_seconds(); admitted == 0 && !until.passed(); usleep(10'000))
       admitted += listener.admit().size();
     worker.join();
     return result + peer + fmt::format("{} admitted", admitted);
@@ -427,13 +429,13 @@ TEST_CASE("a process of version 1 is told that the versions differ") {
       return warned;
     }
     job.listener.close();
-    const Socket socket = connect_to(master, soon());
+    const Socket socket = connect_to(master, within_seconds());
     std::array<std::byte, 120> hello{};  // of version 1: a header of 48 bytes and a payload
     const std::array<std::uint16_t, 4> head{0x4352, 0x4e4b, 1, 1};
     std::ranges::copy(std::as_bytes(std::span(head)), hello.begin());
-    send_all(socket, hello, soon());
+    send_all(socket, hello, within_seconds());
     std::array<std::byte, 48> answer{};
-    receive_all(socket, answer, soon());
+    receive_all(socket, answer, within_seconds());
     return std::equal(answer.begin(), answer.begin() + 4, hello.begin()) &&
                    answer[4] == std::byte(kProtocolVersion) && answer[5] == std::byte{0}
                ? "told"
@@ -454,7 +456,7 @@ TEST_CASE("rank 0 of version 1, which closes, is told apart from one that is not
     while (!over)
       if (auto one = accept_one(old, Deadline::after(Seconds{0.1}))) {
         std::array<std::byte, 48> head{};
-        receive_all(*one, head, soon());
+        receive_all(*one, head, within_seconds());
       }
   });
   RendezvousOptions options{.secret = JobSecret::random(), .rank = 1, .size = 2, .master = master};
@@ -488,7 +490,7 @@ TEST_CASE("strangers who come first to the ports of a collective take no rank's 
         while (!until.passed())
           for (const std::uint16_t port : test::listeners_of(processes)) try {
               strangers.push_back(connect_to({"127.0.0.1", port}, Deadline::after(Seconds{0.1})));
-              send_all(strangers.back(), std::as_bytes(std::span(says)), soon());
+              send_all(strangers.back(), std::as_bytes(std::span(says)), within_seconds());
             } catch (const SocketError&) {
             }
       },

@@ -28,13 +28,13 @@ struct Pair {
     return ends;
   }
 };
-Deadline soon() { return Deadline::after(Seconds{2}); }
+Deadline wire_soon() { return Deadline::after(Seconds{2}); }
 
 std::vector<std::byte> bytes_of_a_message(std::string_view payload) {
   Pair pair;
-  send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(payload)), soon());
+  send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(payload)), wire_soon());
   std::vector<std::byte> raw(kMessageHeadSize + payload.size());
-  receive_all(pair.b.socket(), raw, soon());
+  receive_all(pair.b.socket(), raw, wire_soon());
   return raw;
 }
 }  // namespace
@@ -42,8 +42,8 @@ std::vector<std::byte> bytes_of_a_message(std::string_view payload) {
 TEST_CASE("a message arrives as it was sent") {
   Pair pair;
   const std::string payload = "gradients";
-  send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(payload)), soon());
-  const Message message = receive_message(pair.b, 100, soon());
+  send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(payload)), wire_soon());
+  const Message message = receive_message(pair.b, 100, wire_soon());
   CHECK(message.head.kind == 3);
   CHECK(message.head.sender == 7);
   CHECK(message.head.tag == 11);
@@ -57,24 +57,24 @@ TEST_CASE("any flipped bit of a message is an error, never another message") {
     std::vector<std::byte> bad = good;
     bad[bit / 8] ^= std::byte(1 << (bit % 8));
     Pair pair;
-    send_all(pair.a.socket(), bad, soon());
+    send_all(pair.a.socket(), bad, wire_soon());
     INFO("bit " << bit);
-    CHECK_THROWS_AS(receive_message(pair.b, 100, soon()), WireError);
+    CHECK_THROWS_AS(receive_message(pair.b, 100, wire_soon()), WireError);
   }
 }
 
 TEST_CASE("a length over the limit is refused before anything is allocated or read") {
   Pair pair;
   const std::string payload(101, 'x');
-  send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(payload)), soon());
-  CHECK_THROWS_WITH(receive_message(pair.b, 100, soon()),
+  send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(payload)), wire_soon());
+  CHECK_THROWS_WITH(receive_message(pair.b, 100, wire_soon()),
                     Catch::Contains("message of 101 bytes; at most 100 are expected"));
 }
 
 TEST_CASE("an end inside a message is a closed connection, silence a timeout") {
   const std::vector<std::byte> good = bytes_of_a_message("gradients");
   Pair pair;
-  send_all(pair.a.socket(), std::span(good).first(50), soon());
+  send_all(pair.a.socket(), std::span(good).first(50), wire_soon());
   try {
     receive_message(pair.b, 100, Deadline::after(Seconds{0.05}));
     FAIL("no error");
@@ -82,10 +82,10 @@ TEST_CASE("an end inside a message is a closed connection, silence a timeout") {
     CHECK(error.kind == SocketError::Kind::timeout);
   }
   Pair other;
-  send_all(other.a.socket(), std::span(good).first(50), soon());
+  send_all(other.a.socket(), std::span(good).first(50), wire_soon());
   other.a.socket().close();
   try {
-    receive_message(other.b, 100, soon());
+    receive_message(other.b, 100, wire_soon());
     FAIL("no error");
   } catch (const SocketError& error) {
     CHECK(error.kind == SocketError::Kind::closed);
@@ -97,15 +97,15 @@ TEST_CASE("messages that arrive in pieces are put together") {
   {
     Pair pair;
     for (const std::string text : {"gradients", "of two messages"})
-      send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(text)), soon());
-    receive_all(pair.b.socket(), both, soon());
+      send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(text)), wire_soon());
+    receive_all(pair.b.socket(), both, wire_soon());
   }
   for (std::size_t cut = 1; cut < both.size(); ++cut) {
     Pair pair;
     MessageReader reader(100);
     std::vector<Message> got;
     for (const auto piece : {std::span(both).first(cut), std::span(both).subspan(cut)}) {
-      send_all(pair.a.socket(), piece, soon());
+      send_all(pair.a.socket(), piece, wire_soon());
       for (Message& m : reader.read(pair.b)) got.push_back(std::move(m));
     }
     REQUIRE(got.size() == 2);
@@ -119,17 +119,17 @@ TEST_CASE("a message that is repeated, left out, changed in order or sent back i
   const auto raw_messages = [](Pair& pair) {
     std::vector<std::vector<std::byte>> raw;
     for (const std::string text : {"first", "other"}) {
-      send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(text)), soon());
+      send_message(pair.a, 3, 7, 11, std::as_bytes(std::span(text)), wire_soon());
       raw.emplace_back(kMessageHeadSize + text.size());
-      receive_all(pair.b.socket(), raw.back(), soon());
+      receive_all(pair.b.socket(), raw.back(), wire_soon());
     }
     return raw;
   };
   const auto deliver = [&](const std::vector<int>& order) {
     Pair pair;
     const auto raw = raw_messages(pair);
-    for (const int k : order) send_all(pair.a.socket(), raw[std::size_t(k)], soon());
-    for (std::size_t k = 0; k < order.size(); ++k) receive_message(pair.b, 100, soon());
+    for (const int k : order) send_all(pair.a.socket(), raw[std::size_t(k)], wire_soon());
+    for (std::size_t k = 0; k < order.size(); ++k) receive_message(pair.b, 100, wire_soon());
   };
   CHECK_NOTHROW(deliver({0, 1}));
   CHECK_THROWS_WITH(deliver({0, 0}), Catch::Contains("damaged or forged"));
@@ -137,8 +137,9 @@ TEST_CASE("a message that is repeated, left out, changed in order or sent back i
   CHECK_THROWS_WITH(deliver({1, 0}), Catch::Contains("damaged or forged"));
   Pair pair;
   const auto raw = raw_messages(pair);
-  send_all(pair.b.socket(), raw[0], soon());
-  CHECK_THROWS_WITH(receive_message(pair.a, 100, soon()), Catch::Contains("damaged or forged"));
+  send_all(pair.b.socket(), raw[0], wire_soon());
+  CHECK_THROWS_WITH(receive_message(pair.a, 100, wire_soon()),
+                    Catch::Contains("damaged or forged"));
 }
 
 TEST_CASE("fields are read back, and a payload that ends inside one is refused") {

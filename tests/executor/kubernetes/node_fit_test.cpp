@@ -8,8 +8,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-Json node(const std::string& name, const std::string& cpu, const std::string& memory, int gpus,
-          Json more = Json::object()) {
+Json node_fit_node(const std::string& name, const std::string& cpu, const std::string& memory,
+                   int gpus, Json more = Json::object()) {
   Json n = {{"metadata", {{"name", name}, {"labels", {{"zone", "a"}}}}},
             {"spec", Json::object()},
             {"status",
@@ -65,7 +65,8 @@ TEST_CASE("what a Job's pods ask for is read from its manifest, a limit counting
 
 TEST_CASE("pods fill nodes until something is short") {
   // 2 GPUs a pod: three pods on the node with seven, four on that with eight.
-  const Json all = nodes({node("a", "64", "512Gi", 7), node("b", "64", "512Gi", 8)});
+  const Json all =
+      nodes({node_fit_node("a", "64", "512Gi", 7), node_fit_node("b", "64", "512Gi", 8)});
   CHECK(room_for({demand(7, 1, 1, 2)}, all).placed == 7);
   const Room room = room_for({demand(8, 1, 1, 2)}, all);
   CHECK(room.pods == 8);
@@ -74,8 +75,9 @@ TEST_CASE("pods fill nodes until something is short") {
 }
 
 TEST_CASE("a pod that no node can hold is told with what is short, by node") {
-  const Room room = room_for({demand(1, 1, 1, 16)},
-                             nodes({node("a", "64", "512Gi", 8), node("b", "4", "8Gi", 0)}));
+  const Room room =
+      room_for({demand(1, 1, 1, 16)},
+               nodes({node_fit_node("a", "64", "512Gi", 8), node_fit_node("b", "4", "8Gi", 0)}));
   CHECK(room.placed == 0);
   REQUIRE(room.misfits.size() == 1);
   CHECK(
@@ -89,7 +91,7 @@ TEST_CASE("jobs that are alike and fit nowhere are told of in one sentence") {
   other.name = "job train-0-worker-1";
   large.name = "job train-0-chief";
   const Room room =
-      room_for({demand(1, 1, 1, 16), other, large}, nodes({node("a", "64", "512Gi", 8)}));
+      room_for({demand(1, 1, 1, 16), other, large}, nodes({node_fit_node("a", "64", "512Gi", 8)}));
   REQUIRE(room.misfits.size() == 2);
   CHECK(room.misfits[0] ==
         "no node has room for a pod of job train-0-chief (of 1 nodes; 1: 8 nvidia.com/gpu where 32 "
@@ -105,20 +107,20 @@ TEST_CASE("labels, taints, cordons and nodes that are not ready keep pods away")
   const Json cordoned = {{"spec", {{"unschedulable", true}}}};
   const Json away = {{"status", {{"conditions", {{{"type", "Ready"}, {"status", "Unknown"}}}}}}};
   PodDemand pod = demand(1, 1, 1, 0);
-  CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, tainted)})).placed == 0);
-  CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, cordoned)})).placed == 0);
-  CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, away)})).placed == 0);
-  CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, away)})).not_ready == 1);
-  CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, tainted)})).not_ready == 0);
+  CHECK(room_for({pod}, nodes({node_fit_node("a", "4", "8Gi", 0, tainted)})).placed == 0);
+  CHECK(room_for({pod}, nodes({node_fit_node("a", "4", "8Gi", 0, cordoned)})).placed == 0);
+  CHECK(room_for({pod}, nodes({node_fit_node("a", "4", "8Gi", 0, away)})).placed == 0);
+  CHECK(room_for({pod}, nodes({node_fit_node("a", "4", "8Gi", 0, away)})).not_ready == 1);
+  CHECK(room_for({pod}, nodes({node_fit_node("a", "4", "8Gi", 0, tainted)})).not_ready == 0);
   const Json new_here = {
       {"spec",
        {{"taints", {{{"key", "node.kubernetes.io/not-ready"}, {"effect", "NoSchedule"}}}}}}};
-  CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, new_here)})).placed == 1);
+  CHECK(room_for({pod}, nodes({node_fit_node("a", "4", "8Gi", 0, new_here)})).placed == 1);
   pod.tolerations = {{{"key", "spot"}, {"operator", "Exists"}, {"effect", "NoSchedule"}}};
-  CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, tainted)})).placed == 1);
+  CHECK(room_for({pod}, nodes({node_fit_node("a", "4", "8Gi", 0, tainted)})).placed == 1);
   pod.tolerations = {{{"key", "spot"}, {"value", "false"}}};
-  CHECK(room_for({pod}, nodes({node("a", "4", "8Gi", 0, tainted)})).placed == 0);
+  CHECK(room_for({pod}, nodes({node_fit_node("a", "4", "8Gi", 0, tainted)})).placed == 0);
   pod.selector = {{"zone", "b"}};
-  CHECK_THAT(room_for({pod}, nodes({node("a", "4", "8Gi", 0)})).misfits.at(0),
+  CHECK_THAT(room_for({pod}, nodes({node_fit_node("a", "4", "8Gi", 0)})).misfits.at(0),
              Contains("1: no label zone=b"));
 }

@@ -16,7 +16,7 @@ namespace {
 /// A cluster of one node with two cores. Files change its mind: `may-not` lists verbs that are
 /// forbidden, `there` objects that exist, `quota` is the list of quotas, `no-namespace` takes the
 /// namespace away.
-const char* const kCluster = R"(
+const char* const kPreflightCluster = R"(
 shift 2  # --namespace ns
 missing() { echo 'Error from server (NotFound): not found' >&2; exit 1; }
 case "$*" in
@@ -50,7 +50,7 @@ std::string jobs(const std::string& cpu) {
 }
 
 struct Example {
-  Example() : fake(kCluster) {
+  Example() : fake(kPreflightCluster) {
     fake.write("jobs", jobs("500m"));
     fake.write("quota", R"({"items": []})");
     fake.write("there", "persistentvolumeclaim disk\n");

@@ -29,14 +29,14 @@ case $3 in
 esac
 )";
 
-std::string pod(const std::string& name, const std::string& version) {
+std::string pod_event(const std::string& name, const std::string& version) {
   return R"({"metadata":{"name":")" + name + R"(","uid":"uid-)" + name +
          R"(","resourceVersion":")" + version + R"("}})";
 }
 std::string list_of(const std::string& items, const std::string& version) {
   return R"({"metadata":{"resourceVersion":")" + version + R"("},"items":[)" + items + "]}";
 }
-std::string event(const std::string& type, const std::string& object) {
+std::string watch_event(const std::string& type, const std::string& object) {
   return R"({"type":")" + type + R"(","object":)" + object + "}\n";
 }
 
@@ -67,9 +67,10 @@ struct Watcher {
 
 TEST_CASE("a watch tells what is there, what changes, and what goes") {
   const FakeKubectl fake(kServer);
-  fake.write("list", list_of(pod("a", "5"), "7"));
-  fake.write("watch-1", event("ADDED", pod("b", "8")) + event("MODIFIED", pod("a", "9")) +
-                            event("DELETED", pod("b", "10")));
+  fake.write("list", list_of(pod_event("a", "5"), "7"));
+  fake.write("watch-1", watch_event("ADDED", pod_event("b", "8")) +
+                            watch_event("MODIFIED", pod_event("a", "9")) +
+                            watch_event("DELETED", pod_event("b", "10")));
   Watcher w(fake);
   CHECK(w.wait_for("+a+b+a-b"));
   CHECK(w.watch.listed());
@@ -81,37 +82,39 @@ TEST_CASE("a watch tells what is there, what changes, and what goes") {
 
 TEST_CASE("behind a watch that ended only what changed meanwhile is told, and what went") {
   const FakeKubectl fake(kServer);
-  fake.write("list", list_of(pod("a", "1") + "," + pod("b", "2") + "," + pod("c", "3"), "3"));
+  fake.write(
+      "list",
+      list_of(pod_event("a", "1") + "," + pod_event("b", "2") + "," + pod_event("c", "3"), "3"));
   Watcher w(fake);
   REQUIRE(w.wait_for("+a+b+c"));
-  fake.write("list", list_of(pod("a", "1") + "," + pod("b", "6"), "6"));
+  fake.write("list", list_of(pod_event("a", "1") + "," + pod_event("b", "6"), "6"));
   fake.write("end-1", "");
   CHECK(w.wait_for("+a+b+c+b-c"));
 }
 
 TEST_CASE("an expired watch is followed by a new list") {
   const FakeKubectl fake(kServer);
-  fake.write("list", list_of(pod("a", "1"), "1"));
-  fake.write("watch-1", event("ERROR", R"({"kind":"Status","code":410})"));
-  fake.write("watch-2", event("ADDED", pod("b", "4")));
+  fake.write("list", list_of(pod_event("a", "1"), "1"));
+  fake.write("watch-1", watch_event("ERROR", R"({"kind":"Status","code":410})"));
+  fake.write("watch-2", watch_event("ADDED", pod_event("b", "4")));
   Watcher w(fake);
   CHECK(w.wait_for("+a+b"));
 }
 
 TEST_CASE("an event that was cut off with its connection is left to the next list") {
   const FakeKubectl fake(kServer);
-  fake.write("list", list_of(pod("a", "1"), "1"));
-  fake.write("watch-1", event("ADDED", pod("b", "4")).substr(0, 30));
+  fake.write("list", list_of(pod_event("a", "1"), "1"));
+  fake.write("watch-1", watch_event("ADDED", pod_event("b", "4")).substr(0, 30));
   fake.write("end-1", "");
   Watcher w(fake);
   REQUIRE(w.wait_for("+a"));
-  fake.write("list", list_of(pod("a", "1") + "," + pod("b", "4"), "4"));
+  fake.write("list", list_of(pod_event("a", "1") + "," + pod_event("b", "4"), "4"));
   CHECK(w.wait_for("+a+b"));
 }
 
 TEST_CASE("a server that is away is said to be once, asked again, and said to be back") {
   const FakeKubectl fake(kServer);
-  fake.write("list", list_of(pod("a", "1"), "1"));
+  fake.write("list", list_of(pod_event("a", "1"), "1"));
   fake.write("away", "");
   Watcher w(fake);
   REQUIRE(w.wait_for("away"));

@@ -13,8 +13,8 @@ namespace {
 /// Nothing is waited for at all, or for an hour: no test is about real time.
 constexpr Seconds kNone{-1}, kHour{3600};
 
-struct Example {
-  Example(Seconds pending, Seconds image)
+struct PatienceExample {
+  PatienceExample(Seconds pending, Seconds image)
       : patience({.pending = pending, .image = image},
                  [this](const std::string& text) { told.push_back(text); }) {}
   std::optional<StartPatience::Verdict> look(const PodView* pod, const std::string& no_pod = "") {
@@ -38,20 +38,21 @@ PodView placed(const std::string& waiting = "") {
 TEST_CASE("a pod without a node is given up when there is no room for too long") {
   PodView pod;
   pod.unschedulable = "0/2 nodes are available";
-  Example patient(kHour, kHour);
+  PatienceExample patient(kHour, kHour);
   CHECK(!patient.look(&pod));
   CHECK(!patient.look(&pod));
   CHECK(patient.told == std::vector<std::string>{"no node yet: 0/2 nodes are available"});
-  const auto verdict = Example(kNone, kHour).look(&pod);
+  const auto verdict = PatienceExample(kNone, kHour).look(&pod);
   REQUIRE(verdict);
   CHECK(verdict->code == StartPatience::kNoRoom);
   CHECK(verdict->words.find("has no node after") == 0);
-  CHECK(Example(kNone, kHour).look(nullptr, "exceeded quota")->words.find("exceeded quota") !=
-        std::string::npos);
+  CHECK(
+      PatienceExample(kNone, kHour).look(nullptr, "exceeded quota")->words.find("exceeded quota") !=
+      std::string::npos);
 }
 
 TEST_CASE("an image is waited for from its first trouble on, however long a node was waited for") {
-  Example e(kHour, Seconds{0});
+  PatienceExample e(kHour, Seconds{0});
   e.patience.pass(true);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for a node
   PodView pod = placed("ErrImagePull");
@@ -63,11 +64,11 @@ TEST_CASE("an image is waited for from its first trouble on, however long a node
   CHECK(verdict->words == "does not start: ErrImagePull");
   CHECK(e.told == std::vector<std::string>{"rank 0: ErrImagePull"});
   pod = placed("InvalidImageName");  // nobody needs to wait for that
-  CHECK(Example(kHour, kHour).look(&pod));
+  CHECK(PatienceExample(kHour, kHour).look(&pod));
 }
 
 TEST_CASE("a pull that went on after all is no trouble any more") {
-  Example e(kHour, Seconds{0});
+  PatienceExample e(kHour, Seconds{0});
   PodView pod = placed("ErrImagePull");
   CHECK(!e.look(&pod));
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -78,7 +79,7 @@ TEST_CASE("a pull that went on after all is no trouble any more") {
 }
 
 TEST_CASE("time in which the cluster does not answer is not held against a pod") {
-  Example e(Seconds{0}, Seconds{0});
+  PatienceExample e(Seconds{0}, Seconds{0});
   PodView pod = placed("ErrImagePull");
   e.patience.pass(false);
   CHECK(!e.patience.look_at(0, "rank 0", &pod, ""));

@@ -7,7 +7,7 @@ using namespace reckon;
 
 namespace {
 
-TrialOptions shell(const std::string& script, std::int64_t steps) {
+TrialOptions trial_run_shell(const std::string& script, std::int64_t steps) {
   TrialOptions o;
   o.process = {"the command", {"sh", "-c", script}, {}, {}};
   o.pattern = ProgressPattern();
@@ -26,7 +26,7 @@ std::string error_of(const TrialOptions& options) {
   return "";
 }
 
-bool contains(const std::string& text, const std::string& part) {
+bool text_contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -79,14 +79,16 @@ TEST_CASE("a regular expression of the user's own names what it finds") {
   CHECK(found->seconds->count() == 0.25);
   CHECK(found->loss == 1.5);
   CHECK_FALSE(pattern->match("step 7"));
-  CHECK(contains(ProgressPattern::from("(?<stpe>[0-9]+)").error(), "did you mean 'step'?"));
-  CHECK(contains(ProgressPattern::from("loss (?<loss>.*)").error(), "no named group for progress"));
-  CHECK(contains(ProgressPattern::from("(?<step>[0-9]+").error(), "no regular expression"));
+  CHECK(text_contains(ProgressPattern::from("(?<stpe>[0-9]+)").error(), "did you mean 'step'?"));
+  CHECK(text_contains(ProgressPattern::from("loss (?<loss>.*)").error(),
+                      "no named group for progress"));
+  CHECK(text_contains(ProgressPattern::from("(?<step>[0-9]+").error(), "no regular expression"));
 }
 
 TEST_CASE("a program is stopped when it has done enough steps") {
   const TrialSample s = run_trial(
-      shell("i=0; while :; do i=$((i+1)); echo step $i loss 0.$i; sleep 0.02; done", 10), {}, {});
+      trial_run_shell("i=0; while :; do i=$((i+1)); echo step $i loss 0.$i; sleep 0.02; done", 10),
+      {}, {});
   CHECK(s.steps == 10);
   REQUIRE(s.seconds.size() == 10);  // between eleven lines
   // A busy machine may hand over several lines at once, never all of them.
@@ -97,37 +99,38 @@ TEST_CASE("a program is stopped when it has done enough steps") {
 
 TEST_CASE("a progress bar that rewrites its line is read as it is rewritten") {
   const TrialSample s =
-      run_trial(shell("i=0; while :; do i=$((i+1)); "
-                      "printf '\\r%d/99 [00:00<00:09, 20.0it/s]' $i; sleep 0.02; done",
-                      6),
+      run_trial(trial_run_shell("i=0; while :; do i=$((i+1)); "
+                                "printf '\\r%d/99 [00:00<00:09, 20.0it/s]' $i; sleep 0.02; done",
+                                6),
                 {}, {});
   CHECK(s.steps == 6);
   CHECK(s.clock == "the program's own clock");
   CHECK(s.seconds.at(0) == Approx(0.05));
   // 20 it/s, and a line every 0.02 s or a little more: somebody is wrong, unless this machine slept
   // 2.5 times as long as it was told.
-  if (!s.warnings.empty()) CHECK(contains(s.warnings[0], "the program says 50.0 ms a step"));
+  if (!s.warnings.empty()) CHECK(text_contains(s.warnings[0], "the program says 50.0 ms a step"));
 }
 
 TEST_CASE("a program that ends earlier is measured as far as it came") {
   const TrialSample s =
-      run_trial(shell("for i in 1 2 3; do echo step $i; sleep 0.01; done", 100), {}, {});
+      run_trial(trial_run_shell("for i in 1 2 3; do echo step $i; sleep 0.01; done", 100), {}, {});
   CHECK(s.steps == 2);
 }
 
 TEST_CASE("what goes wrong with a program is said, with its last lines") {
   const std::string failed =
-      error_of(shell("echo step 1; echo no such file: data.bin; exit 3", 10));
-  CHECK(contains(failed, "the command ended with code 3"));
-  CHECK(contains(failed, "| no such file: data.bin"));
-  CHECK(contains(error_of(shell("echo hello; echo world", 10)),
-                 "ended without printing a line of progress"));
-  CHECK(contains(error_of(shell("kill -9 $$", 10)), "was killed by signal 9"));
-  TrialOptions slow = shell("echo step 1; sleep 30", 10);
+      error_of(trial_run_shell("echo step 1; echo no such file: data.bin; exit 3", 10));
+  CHECK(text_contains(failed, "the command ended with code 3"));
+  CHECK(text_contains(failed, "| no such file: data.bin"));
+  CHECK(text_contains(error_of(trial_run_shell("echo hello; echo world", 10)),
+                      "ended without printing a line of progress"));
+  CHECK(text_contains(error_of(trial_run_shell("kill -9 $$", 10)), "was killed by signal 9"));
+  TrialOptions slow = trial_run_shell("echo step 1; sleep 30", 10);
   slow.timeout = Seconds{0.3};
-  CHECK(contains(error_of(slow), "after 300 ms only 0 of 10 steps were done"));
-  CHECK(contains(error_of(shell("reckon-no-such-program", 10)), "ended with code 127"));
-  TrialOptions stopped = shell("sleep 30", 10);
+  CHECK(text_contains(error_of(slow), "after 300 ms only 0 of 10 steps were done"));
+  CHECK(text_contains(error_of(trial_run_shell("reckon-no-such-program", 10)),
+                      "ended with code 127"));
+  TrialOptions stopped = trial_run_shell("sleep 30", 10);
   CHECK_THROWS_WITH(run_trial(stopped, {}, [] { return StopRequest::graceful; }),
                     "the trial was stopped");
 }

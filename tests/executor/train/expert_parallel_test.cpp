@@ -13,7 +13,7 @@ using test::check_training;
 
 namespace {
 
-Layout layout_of(int data, int expert, int tensor = 1, bool sequence_parallel = false) {
+Layout expert_layout(int data, int expert, int tensor = 1, bool sequence_parallel = false) {
   Layout layout;
   layout.data = data;
   layout.expert = expert;
@@ -27,20 +27,20 @@ Layout layout_of(int data, int expert, int tensor = 1, bool sequence_parallel = 
 TEST_CASE("ranks that share experts out have the loss and the gradients of one rank") {
   for (const bool gate : {false, true}) {
     const ModelGraph model = test::parallel_mixture(gate);
-    check_pass(model, layout_of(2, 2));
-    check_pass(model, layout_of(4, 2));
-    check_pass(model, layout_of(4, 4));
-    check_pass(model, layout_of(2, 2), Recompute::full);
-    check_pass(model, layout_of(2, 2, 2));
-    check_pass(model, layout_of(2, 2, 2, true));
+    check_pass(model, expert_layout(2, 2));
+    check_pass(model, expert_layout(4, 2));
+    check_pass(model, expert_layout(4, 4));
+    check_pass(model, expert_layout(2, 2), Recompute::full);
+    check_pass(model, expert_layout(2, 2, 2));
+    check_pass(model, expert_layout(2, 2, 2, true));
   }
 }
 
 TEST_CASE("ten steps of ranks that share experts out are those of one rank") {
   const ModelGraph model = test::parallel_mixture(false);
-  check_training(model, layout_of(2, 2), test::kSgd, test::kSgdBound);
-  check_training(model, layout_of(2, 2), test::kAdamW, test::kAdamWBound);
-  check_training(model, layout_of(4, 2), test::kSgd, test::kSgdBound);
+  check_training(model, expert_layout(2, 2), test::kSgd, test::kSgdBound);
+  check_training(model, expert_layout(2, 2), test::kAdamW, test::kAdamWBound);
+  check_training(model, expert_layout(4, 2), test::kSgd, test::kSgdBound);
 }
 
 // Three ranks with two experts each: all of one rank's tokens go to one expert, another's to none

@@ -14,7 +14,7 @@ namespace {
 
 /// Largest difference between backward() and central differences, relative to the largest gradient
 /// of the tensor it is in.
-double largest_error(Trial<double>& trial) {
+double largest_gradient_error(Trial<double>& trial) {
   constexpr double kStep = 1e-5;
   trial.loss();
   trial.backward();
@@ -46,7 +46,7 @@ TEST_CASE("gradients match finite differences for every kind of layer") {
     INFO(test.name);
     const ModelGraph model = test.make();
     Trial<double> trial(model, 3);
-    CHECK(largest_error(trial) < 2e-6);
+    CHECK(largest_gradient_error(trial) < 2e-6);
     double sum = 0;
     for (const double g : trial.gradients.span()) sum += std::abs(g);
     CHECK(sum > 1e-3);  // there was something to compare

@@ -18,7 +18,7 @@ namespace {
 
 using namespace reckon::test;
 
-constexpr Purpose kKillMoment{"test_kill_moment"};
+constexpr Purpose kLogKillMoment{"test_kill_moment"};
 
 StepRecord step_of(int rank, std::int64_t step) {
   StepRecord r;
@@ -140,7 +140,7 @@ TEST_CASE("the next start is counted and timed although the record of the last i
 TEST_CASE("kill -9 of one of two writers, 200 times, loses no accepted measurement") {
   const Scratch scratch(memory_directory());
   const auto file = scratch.path() / "measurements.jsonl";
-  RandomStream random(1, 0, kKillMoment, 1);
+  RandomStream random(1, 0, kLogKillMoment, 1);
   std::map<int, std::int64_t> accepted{{0, -1}, {1, -1}};
   for (int kill = 0; kill < 100; ++kill) {
     int told[2][2];

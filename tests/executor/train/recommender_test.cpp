@@ -77,14 +77,14 @@ ServerJob server_job(const PlannedWorkload& job, bool synchronous) {
           .trained = trained_ranges(layout)};
 }
 
-struct Trained {
+struct RecommenderTrained {
   double loss = 0;             // of this rank's samples, mean of the last steps
   double rows = 0, delay = 0;  // a step, mean
   std::string weights;
 };
 
-Trained train(const PlannedWorkload& job, GradientExchange& exchange, int rank,
-              double dense_bytes) {
+RecommenderTrained recommender_train(const PlannedWorkload& job, GradientExchange& exchange,
+                                     int rank, double dense_bytes) {
   Workers workers(1);
   const auto data =
       open_data({.format = DataFormat::clicks}, {}, job.model, 9, kSamples, kExponent);
@@ -97,7 +97,7 @@ Trained train(const PlannedWorkload& job, GradientExchange& exchange, int rank,
                    .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u},
                   *data, exchange, workers);
   trainer.start();
-  Trained result;
+  RecommenderTrained result;
   TrainerHooks hooks;
   constexpr std::int64_t kLast = 30;
   hooks.measured = [&](const StepMeasurement& m) {
@@ -114,29 +114,29 @@ Trained train(const PlannedWorkload& job, GradientExchange& exchange, int rank,
 }
 
 /// The ranks' results with servers.
-std::vector<Trained> with_servers(const PlannedWorkload& job, bool synchronous) {
+std::vector<RecommenderTrained> with_servers(const PlannedWorkload& job, bool synchronous) {
   const double dense = 4.0 * ((4 * 8 + 8) + (27 * 16 + 16) + (16 + 1));
   const auto outcomes = run_ps_job(
       server_job(job, synchronous), [&](int rank, Membership& m, const ServerJob& servers) {
         const auto exchange = make_ps_exchange(m, "reckon", servers, Seconds{20});
-        const Trained t = train(job, *exchange, rank, dense);
+        const RecommenderTrained t = recommender_train(job, *exchange, rank, dense);
         return fmt::format("{} {} {}\n{}", t.loss, t.rows, t.delay, t.weights);
       });
-  std::vector<Trained> all;
+  std::vector<RecommenderTrained> all;
   for (int rank = 0; rank < kWorkers; ++rank) {
     const ProcessOutcome& outcome = outcomes[std::size_t(rank)];
     INFO(outcome.output.substr(0, 400));
     REQUIRE(outcome.code == 0);
     std::istringstream text(outcome.output);
-    Trained& t = all.emplace_back();
+    RecommenderTrained& t = all.emplace_back();
     text >> t.loss >> t.rows >> t.delay >> std::ws;
     std::getline(text, t.weights);
   }
   return all;
 }
 
-std::vector<Trained> with_all_reduce(const PlannedWorkload& job) {
-  std::vector<Trained> all(kWorkers);
+std::vector<RecommenderTrained> with_all_reduce(const PlannedWorkload& job) {
+  std::vector<RecommenderTrained> all(kWorkers);
   auto communicators = make_thread_communicators(kWorkers, Seconds{20});
   std::vector<std::jthread> threads;
   for (auto& c : communicators)
@@ -144,15 +144,15 @@ std::vector<Trained> with_all_reduce(const PlannedWorkload& job) {
       const auto exchange =
           make_all_reduce_exchange(*mine, {.optimizer = optimizer_rule(job),
                                            .trained = trained_ranges(parameter_layout(job.model))});
-      all[std::size_t(mine->rank())] = train(job, *exchange, mine->rank(), 0);
+      all[std::size_t(mine->rank())] = recommender_train(job, *exchange, mine->rank(), 0);
     });
   threads.clear();
   return all;
 }
 
-double mean_loss(const std::vector<Trained>& ranks) {
+double mean_loss(const std::vector<RecommenderTrained>& ranks) {
   double sum = 0;
-  for (const Trained& t : ranks) sum += t.loss / double(ranks.size());
+  for (const RecommenderTrained& t : ranks) sum += t.loss / double(ranks.size());
   return sum;
 }
 
@@ -170,7 +170,7 @@ TEST_CASE("a recommender on servers of sparse rows ends with the bits of a dense
   // What travels is what the forecast's formula says of Zipf's ids, in the mean of many draws.
   const double forecast = DrawnRows(kUsers, kExponent).distinct(kBatch) +
                           DrawnRows(kItems, kExponent).distinct(3 * kBatch);
-  for (const Trained& t : sparse) CHECK(t.rows == Approx(forecast).epsilon(0.02));
+  for (const RecommenderTrained& t : sparse) CHECK(t.rows == Approx(forecast).epsilon(0.02));
 }
 
 TEST_CASE("AdamW on touched rows alone learns: a row without a gradient has no momentum") {
@@ -185,7 +185,7 @@ TEST_CASE("asynchronous workers of a recommender come at least as far with the s
   const PlannedWorkload job = workload(Optimizer::sgd_momentum, 0);
   const auto late = with_servers(job, false);
   // Between them there is one other worker: a delay of about 1.
-  for (const Trained& t : late) {
+  for (const RecommenderTrained& t : late) {
     CHECK(t.delay > 0.3);
     CHECK(t.delay < 2);
   }

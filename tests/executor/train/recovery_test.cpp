@@ -20,7 +20,7 @@ struct Learnt {
 };
 
 /// What rank 1 of two learns; ranks wait 200 ms for each other.
-Learnt learn(const Recover& recover, std::string* failure = nullptr) {
+Learnt recovery_learn(const Recover& recover, std::string* failure = nullptr) {
   auto ranks = make_thread_communicators(2, 200ms);
   Learnt learnt;
   std::jthread other([&] {
@@ -42,7 +42,7 @@ Learnt learn(const Recover& recover, std::string* failure = nullptr) {
 }
 
 TEST_CASE("ranks wait for a recovery that takes longer than they wait for each other") {
-  const Learnt learnt = learn([](const auto& got_on) -> Found {
+  const Learnt learnt = recovery_learn([](const auto& got_on) -> Found {
     for (int k = 0; k < 12; ++k) {  // 600 ms
       std::this_thread::sleep_for(50ms);
       got_on();
@@ -55,7 +55,7 @@ TEST_CASE("ranks wait for a recovery that takes longer than they wait for each o
 }
 
 TEST_CASE("a recovery that gets on with nothing is not called alive") {
-  const Learnt learnt = learn([](const auto&) -> Found {
+  const Learnt learnt = recovery_learn([](const auto&) -> Found {
     std::this_thread::sleep_for(300ms);
     return std::nullopt;
   });
@@ -66,8 +66,8 @@ TEST_CASE("a recovery that gets on with nothing is not called alive") {
 
 TEST_CASE("a recovery that fails ends rank 0 with its reason and the others with its loss") {
   std::string failure;
-  const Learnt learnt =
-      learn([](const auto&) -> Found { throw std::runtime_error("no such disk"); }, &failure);
+  const Learnt learnt = recovery_learn(
+      [](const auto&) -> Found { throw std::runtime_error("no such disk"); }, &failure);
   CHECK(failure == "no such disk");
   CHECK(!learnt.step);
 }

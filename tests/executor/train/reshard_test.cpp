@@ -12,7 +12,7 @@ using namespace reckon::test;
 
 namespace {
 
-PlannedWorkload gpt() { return small_job(small_gpt2(0.1), Optimizer::adamw, 1e-3, 16); }
+PlannedWorkload reshard_gpt() { return small_job(small_gpt2(0.1), Optimizer::adamw, 1e-3, 16); }
 
 CheckpointOptions options_of(const std::filesystem::path& directory, const PlannedWorkload& job,
                              int rank) {
@@ -106,7 +106,7 @@ TEST_CASE("a run of elements of a tensor is a few boxes, in their order") {
 }
 
 TEST_CASE("a checkpoint of any layout starts under any other, bit for bit") {
-  const auto job = gpt();
+  const auto job = reshard_gpt();
   const std::vector<PlannedWorkload> layouts{
       under(job, {.data = 4, .zero_stage = 3}, 4),
       under(job, {.data = 8, .zero_stage = 1}, 2),
@@ -141,7 +141,7 @@ TEST_CASE("a checkpoint of any layout starts under any other, bit for bit") {
 }
 
 TEST_CASE("optimizer state that another layout reads and writes again is the same bits") {
-  const auto job = gpt();
+  const auto job = reshard_gpt();
   const Scratch from, to;
   go_on(under(job, {.data = 4, .zero_stage = 3}, 4), from.path(), 0, 3);
   // The reader saves what it has read under another directory.
@@ -181,7 +181,7 @@ TEST_CASE("optimizer state that another layout reads and writes again is the sam
 }
 
 TEST_CASE("a run that stopped and went on under its layout is the run that did not stop") {
-  const auto job = gpt();
+  const auto job = reshard_gpt();
   for (const Layout& l :
        {Layout{.data = 4, .zero_stage = 1}, Layout{.data = 4, .zero_stage = 2},
         Layout{.data = 4, .zero_stage = 3}, Layout{.data = 2, .pipeline = 2, .zero_stage = 1},

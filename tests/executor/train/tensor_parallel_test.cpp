@@ -9,7 +9,7 @@ using test::check_training;
 
 namespace {
 
-Layout layout_of(int tensor, bool sequence_parallel = false) {
+Layout tensor_layout_of(int tensor, bool sequence_parallel = false) {
   Layout layout;
   layout.tensor = tensor;
   layout.sequence_parallel = sequence_parallel;
@@ -23,7 +23,7 @@ TEST_CASE("tensor ranks have the loss and the gradients of one rank") {
     for (const int tensor : {2, 4})
       for (const bool sequence_parallel : {false, true}) {
         INFO(network.name);
-        check_pass(network.model, layout_of(tensor, sequence_parallel));
+        check_pass(network.model, tensor_layout_of(tensor, sequence_parallel));
       }
 }
 
@@ -31,18 +31,18 @@ TEST_CASE("recomputation changes nothing of what tensor ranks sum") {
   const ModelGraph gpt = test::parallel_gpt2(), llama = test::parallel_llama(2);
   for (const Recompute recompute : {Recompute::full, Recompute::selective})
     for (const bool sequence_parallel : {false, true}) {
-      check_pass(gpt, layout_of(2, sequence_parallel), recompute);
-      check_pass(llama, layout_of(4, sequence_parallel), recompute);
+      check_pass(gpt, tensor_layout_of(2, sequence_parallel), recompute);
+      check_pass(llama, tensor_layout_of(4, sequence_parallel), recompute);
     }
 }
 
 TEST_CASE("ten steps of tensor ranks are those of one rank, and the same bits each time") {
   for (const test::NamedNetwork& network : test::tensor_parallel_networks()) {
     INFO(network.name);
-    check_training(network.model, layout_of(2), test::kSgd, test::kSgdBound);
-    check_training(network.model, layout_of(4, true), test::kSgd, test::kSgdBound);
-    check_training(network.model, layout_of(2, true), test::kAdamW, test::kAdamWBound);
-    check_training(network.model, layout_of(4), test::kAdamW, test::kAdamWBound);
+    check_training(network.model, tensor_layout_of(2), test::kSgd, test::kSgdBound);
+    check_training(network.model, tensor_layout_of(4, true), test::kSgd, test::kSgdBound);
+    check_training(network.model, tensor_layout_of(2, true), test::kAdamW, test::kAdamWBound);
+    check_training(network.model, tensor_layout_of(4), test::kAdamW, test::kAdamWBound);
   }
 }
 
@@ -50,5 +50,5 @@ TEST_CASE("tensor ranks that accumulate micro-batches sum once") {
   const ModelGraph model = test::parallel_llama(2);
   test::StepSettings settings = test::kSgd;
   settings.micro_batches = 4;
-  check_training(model, layout_of(2, true), settings, test::kSgdBound);
+  check_training(model, tensor_layout_of(2, true), settings, test::kSgdBound);
 }

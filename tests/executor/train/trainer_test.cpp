@@ -16,13 +16,13 @@ using namespace reckon;
 
 namespace {
 
-PlannedWorkload workload(ModelGraph model, Optimizer optimizer, double rate) {
+PlannedWorkload trainer_workload(ModelGraph model, Optimizer optimizer, double rate) {
   PlannedWorkload job{.model = std::move(model), .optimizer = optimizer, .global_batch = 8};
   job.optimizer_settings = {.learning_rate = rate, .weight_decay = 0.01};
   return job;
 }
 
-TrainerOptions options_of(const PlannedWorkload& job, std::int64_t steps) {
+TrainerOptions trainer_options_of(const PlannedWorkload& job, std::int64_t steps) {
   return {.share = share_of(job, 0, 1),
           .micro_batch = job.global_batch,
           .steps = steps,
@@ -31,14 +31,14 @@ TrainerOptions options_of(const PlannedWorkload& job, std::int64_t steps) {
           .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u};
 }
 
-struct Trained {
+struct TrainerTrained {
   std::vector<double> losses;
   std::vector<float> parameters;
 };
 
 /// One rank, or one of several.
-Trained train(const PlannedWorkload& job, const TrainerOptions& options, Communicator& communicator,
-              int threads = 1) {
+TrainerTrained trainer_train(const PlannedWorkload& job, const TrainerOptions& options,
+                             Communicator& communicator, int threads = 1) {
   Workers workers(threads);
   const auto data = open_data({}, {}, job.model, 9, 40);
   const auto exchange = make_all_reduce_exchange(
@@ -46,7 +46,7 @@ Trained train(const PlannedWorkload& job, const TrainerOptions& options, Communi
       {.optimizer = optimizer_rule(job), .trained = trained_ranges(parameter_layout(job.model))});
   Trainer trainer(job.model, options, *data, *exchange, workers);
   trainer.start();
-  Trained result;
+  TrainerTrained result;
   TrainerHooks hooks;
   hooks.measured = [&](const StepMeasurement& m) { result.losses.push_back(m.loss); };
   hooks.mean_loss = [&](double loss) {
@@ -59,13 +59,14 @@ Trained train(const PlannedWorkload& job, const TrainerOptions& options, Communi
   return result;
 }
 
-Trained train_alone(const PlannedWorkload& job, const TrainerOptions& options, int threads = 1) {
+TrainerTrained train_alone(const PlannedWorkload& job, const TrainerOptions& options,
+                           int threads = 1) {
   const auto communicators = make_thread_communicators(1);
-  return train(job, options, *communicators[0], threads);
+  return trainer_train(job, options, *communicators[0], threads);
 }
 
 /// Ten steps in double: the same data, the optimizers' formulas written out.
-Trained reference(const PlannedWorkload& job, std::int64_t steps) {
+TrainerTrained reference(const PlannedWorkload& job, std::int64_t steps) {
   Workers workers(1);
   const std::int64_t batch = job.global_batch;
   GraphRuntime<double> runtime(job.model, {.batch = batch, .seed = 4}, workers);
@@ -76,7 +77,7 @@ Trained reference(const PlannedWorkload& job, std::int64_t steps) {
   std::vector<double> w(first.begin(), first.end()), m(w.size()), v(w.size());
   SampleBatch samples(sample_format(job.model), batch);
   const PlannedOptimizer& o = job.optimizer_settings;
-  Trained result;
+  TrainerTrained result;
   for (std::int64_t step = 0; step < steps; ++step) {
     for (std::int64_t i = 0; i < batch; ++i)
       data->read(sample_at(4, 40, step * batch + i), samples, i);
@@ -104,7 +105,7 @@ Trained reference(const PlannedWorkload& job, std::int64_t steps) {
   return result;
 }
 
-double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+double largest_parameter_difference(const std::vector<float>& a, const std::vector<float>& b) {
   REQUIRE(a.size() == b.size());
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -112,7 +113,8 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
   return worst;
 }
 
-void check_losses(const std::vector<double>& a, const std::vector<double>& b, double relative) {
+void trainer_check_losses(const std::vector<double>& a, const std::vector<double>& b,
+                          double relative) {
   REQUIRE(a.size() == b.size());
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == Approx(b[i]).epsilon(relative));
 }
@@ -120,53 +122,55 @@ void check_losses(const std::vector<double>& a, const std::vector<double>& b, do
 }  // namespace
 
 TEST_CASE("ten steps of a small ResNet follow the double-precision reference") {
-  const auto job = workload(test::small_resnet(), Optimizer::sgd_momentum, 0.05);
-  const Trained ours = train_alone(job, options_of(job, 10)), exact = reference(job, 10);
-  check_losses(ours.losses, exact.losses, 1e-4);
-  CHECK(largest_difference(ours.parameters, exact.parameters) < 1e-3);
+  const auto job = trainer_workload(test::small_resnet(), Optimizer::sgd_momentum, 0.05);
+  const TrainerTrained ours = train_alone(job, trainer_options_of(job, 10)),
+                       exact = reference(job, 10);
+  trainer_check_losses(ours.losses, exact.losses, 1e-4);
+  CHECK(largest_parameter_difference(ours.parameters, exact.parameters) < 1e-3);
   CHECK(ours.losses.back() != Approx(ours.losses.front()).epsilon(1e-3));  // it moved
 }
 
 TEST_CASE("ten steps of a small GPT-2 follow the double-precision reference") {
-  const auto job = workload(test::small_gpt2(0.1), Optimizer::adamw, 1e-3);
-  const Trained ours = train_alone(job, options_of(job, 10)), exact = reference(job, 10);
-  check_losses(ours.losses, exact.losses, 1e-4);
+  const auto job = trainer_workload(test::small_gpt2(0.1), Optimizer::adamw, 1e-3);
+  const TrainerTrained ours = train_alone(job, trainer_options_of(job, 10)),
+                       exact = reference(job, 10);
+  trainer_check_losses(ours.losses, exact.losses, 1e-4);
   // Where a gradient is all rounding, AdamW moves by up to the learning rate whatever its size.
-  CHECK(largest_difference(ours.parameters, exact.parameters) < 5e-3);
+  CHECK(largest_parameter_difference(ours.parameters, exact.parameters) < 5e-3);
 }
 
 TEST_CASE("accumulating four micro-batches is one pass over all of them, to rounding") {
   // Dropout too: masks belong to the sample's place in the step. Not so batch norm, whose
   // statistics are those of a micro-batch.
-  const auto job = workload(test::small_gpt2(0.1), Optimizer::sgd_momentum, 0.1);
-  TrainerOptions options = options_of(job, 5);
-  const Trained whole = train_alone(job, options);
+  const auto job = trainer_workload(test::small_gpt2(0.1), Optimizer::sgd_momentum, 0.1);
+  TrainerOptions options = trainer_options_of(job, 5);
+  const TrainerTrained whole = train_alone(job, options);
   options.micro_batch = 2;
-  const Trained parts = train_alone(job, options);
-  check_losses(parts.losses, whole.losses, 1e-5);
-  CHECK(largest_difference(parts.parameters, whole.parameters) < 1e-5);
+  const TrainerTrained parts = train_alone(job, options);
+  trainer_check_losses(parts.losses, whole.losses, 1e-5);
+  CHECK(largest_parameter_difference(parts.parameters, whole.parameters) < 1e-5);
 }
 
 TEST_CASE("four ranks with a quarter of the batch each do what one rank does, to rounding") {
-  const auto job = workload(test::small_gpt2(0.1), Optimizer::sgd_momentum, 0.1);
-  const Trained alone = train_alone(job, options_of(job, 5));
+  const auto job = trainer_workload(test::small_gpt2(0.1), Optimizer::sgd_momentum, 0.1);
+  const TrainerTrained alone = train_alone(job, trainer_options_of(job, 5));
   auto communicators = make_thread_communicators(4);
-  std::vector<Trained> ranks(4);
+  std::vector<TrainerTrained> ranks(4);
   {
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < 4; ++rank)
       threads.emplace_back([&, rank] {
-        TrainerOptions options = options_of(job, 5);
+        TrainerOptions options = trainer_options_of(job, 5);
         options.share = share_of(job, rank, 4);
         options.micro_batch = options.share.own;
         const auto k = static_cast<std::size_t>(rank);
-        ranks[k] = train(job, options, *communicators[k]);
+        ranks[k] = trainer_train(job, options, *communicators[k]);
       });
   }
-  for (const Trained& rank : ranks) {
+  for (const TrainerTrained& rank : ranks) {
     CHECK(rank.parameters == ranks[0].parameters);
-    check_losses(rank.losses, alone.losses, 1e-5);
-    CHECK(largest_difference(rank.parameters, alone.parameters) < 1e-5);
+    trainer_check_losses(rank.losses, alone.losses, 1e-5);
+    CHECK(largest_parameter_difference(rank.parameters, alone.parameters) < 1e-5);
   }
 }
 
@@ -174,7 +178,7 @@ TEST_CASE(
     "the exchange of the loss is communication that nothing hides, and parts fit into a step") {
   using namespace std::chrono_literals;
   constexpr auto kExchange = 20ms;  // at least
-  const auto job = workload(test::small_gpt2(0), Optimizer::sgd_momentum, 0.1);
+  const auto job = trainer_workload(test::small_gpt2(0), Optimizer::sgd_momentum, 0.1);
   auto communicators = make_thread_communicators(2);
   std::vector<std::vector<StepMeasurement>> ranks(2);
   {
@@ -182,7 +186,7 @@ TEST_CASE(
     for (int rank = 0; rank < 2; ++rank)
       threads.emplace_back([&, rank] {
         const auto k = static_cast<std::size_t>(rank);
-        TrainerOptions options = options_of(job, 3);
+        TrainerOptions options = trainer_options_of(job, 3);
         options.share = share_of(job, rank, 2);
         options.micro_batch = options.share.own;
         Workers workers(1);
@@ -215,11 +219,11 @@ TEST_CASE(
 
 TEST_CASE("threads and recomputation change no bit of a training") {
   const bool images = GENERATE(true, false);
-  const auto job = images ? workload(test::small_resnet(), Optimizer::sgd_momentum, 0.05)
-                          : workload(test::small_gpt2(0.1), Optimizer::adamw, 1e-3);
-  const Trained plain = train_alone(job, options_of(job, 4));
-  CHECK(train_alone(job, options_of(job, 4), 3).parameters == plain.parameters);
-  TrainerOptions options = options_of(job, 4);
+  const auto job = images ? trainer_workload(test::small_resnet(), Optimizer::sgd_momentum, 0.05)
+                          : trainer_workload(test::small_gpt2(0.1), Optimizer::adamw, 1e-3);
+  const TrainerTrained plain = train_alone(job, trainer_options_of(job, 4));
+  CHECK(train_alone(job, trainer_options_of(job, 4), 3).parameters == plain.parameters);
+  TrainerOptions options = trainer_options_of(job, 4);
   options.data_threads = 3;
   options.recompute = Recompute::full;
   CHECK(train_alone(job, options).parameters == plain.parameters);
@@ -227,9 +231,9 @@ TEST_CASE("threads and recomputation change no bit of a training") {
 
 TEST_CASE("a resumed training ends with the bits of an undisturbed one") {
   const bool images = GENERATE(true, false);
-  const auto job = images ? workload(test::small_resnet(), Optimizer::sgd_momentum, 0.05)
-                          : workload(test::small_gpt2(0.1), Optimizer::adamw, 1e-3);
-  const Trained whole = train_alone(job, options_of(job, 7));
+  const auto job = images ? trainer_workload(test::small_resnet(), Optimizer::sgd_momentum, 0.05)
+                          : trainer_workload(test::small_gpt2(0.1), Optimizer::adamw, 1e-3);
+  const TrainerTrained whole = train_alone(job, trainer_options_of(job, 7));
   const auto communicators = make_thread_communicators(1);
   const auto data = open_data({}, {}, job.model, 9, 40);
   Workers workers(1);
@@ -239,13 +243,13 @@ TEST_CASE("a resumed training ends with the bits of an undisturbed one") {
         {.optimizer = optimizer_rule(job), .trained = trained_ranges(parameter_layout(job.model))});
   };
   const auto first_exchange = exchange_of(), second_exchange = exchange_of();
-  Trainer first(job.model, options_of(job, 7), *data, *first_exchange, workers);
+  Trainer first(job.model, trainer_options_of(job, 7), *data, *first_exchange, workers);
   TrainerHooks hooks;
   hooks.stop = [](std::int64_t steps_done) { return steps_done == 3; };
   first.start();
   first.train(hooks);
 
-  Trainer second(job.model, options_of(job, 7), *data, *second_exchange, workers);
+  Trainer second(job.model, trainer_options_of(job, 7), *data, *second_exchange, workers);
   const auto saved = first.state();
   const auto targets = second.restore(first.steps_done());
   REQUIRE(saved.size() == targets.size());
@@ -260,7 +264,8 @@ TEST_CASE("a resumed training ends with the bits of an undisturbed one") {
 }
 
 TEST_CASE("parameters that are no numbers behind a loss that is one are not handed out") {
-  auto job = workload(test::small_gpt2(0), Optimizer::sgd_momentum, 1e40);  // infinite as a float
+  auto job =
+      trainer_workload(test::small_gpt2(0), Optimizer::sgd_momentum, 1e40);  // infinite as a float
   job.optimizer_settings.weight_decay = 0;
   Workers workers(1);
   const auto communicators = make_thread_communicators(1);
@@ -269,7 +274,7 @@ TEST_CASE("parameters that are no numbers behind a loss that is one are not hand
       *communicators[0],
       {.optimizer = optimizer_rule(job), .trained = trained_ranges(parameter_layout(job.model))});
   // The last step: no loss is behind it.
-  Trainer trainer(job.model, options_of(job, 1), *data, *exchange, workers);
+  Trainer trainer(job.model, trainer_options_of(job, 1), *data, *exchange, workers);
   trainer.start();
   trainer.train({});
   CHECK_THROWS_WITH(trainer.state(),
@@ -277,10 +282,10 @@ TEST_CASE("parameters that are no numbers behind a loss that is one are not hand
 }
 
 TEST_CASE("a loss that is not a number ends the training with its step and learning rate") {
-  auto job = workload(test::small_gpt2(0), Optimizer::sgd_momentum, 1e30);
+  auto job = trainer_workload(test::small_gpt2(0), Optimizer::sgd_momentum, 1e30);
   job.optimizer_settings.weight_decay = 0;
   try {
-    train_alone(job, options_of(job, 10));
+    train_alone(job, trainer_options_of(job, 10));
     FAIL("it went on");
   } catch (const TrainingError& e) {
     CHECK_THAT(e.what(), Catch::Matchers::Contains("the loss of step ") &&
@@ -309,10 +314,10 @@ TEST_CASE("gradients of each layer are announced once, last layer first, and the
     std::vector<std::span<float>> optimizer_state() override { return {}; }
     void restore_optimizer_state() override {}
   } recorder;
-  const auto job = workload(test::small_gpt2(0), Optimizer::adamw, 1e-3);
+  const auto job = trainer_workload(test::small_gpt2(0), Optimizer::adamw, 1e-3);
   const auto data = open_data({}, {}, job.model, 9, 40);
   Workers workers(1);
-  TrainerOptions options = options_of(job, 1);
+  TrainerOptions options = trainer_options_of(job, 1);
   options.micro_batch = 4;
   Trainer trainer(job.model, options, *data, recorder, workers);
   trainer.start();

@@ -20,7 +20,7 @@ double bound_of_order(const PlannedWorkload& job, std::int64_t steps, int summan
   return double(steps) * o.learning_rate / (1 - o.momentum) * (summands - 1) * 0x1p-24;
 }
 
-PlannedWorkload gpt(Optimizer optimizer = Optimizer::sgd_momentum, double clip_norm = 0) {
+PlannedWorkload zero_gpt(Optimizer optimizer = Optimizer::sgd_momentum, double clip_norm = 0) {
   auto job = small_job(small_gpt2(0.1), optimizer, optimizer == Optimizer::adamw ? 1e-3 : 0.1);
   job.optimizer_settings.clip_norm = clip_norm;
   return job;
@@ -40,7 +40,7 @@ TEST_CASE(
     "ZeRO's stages take the steps of data parallelism, bit for bit where a step is one pass") {
   const Optimizer optimizer = GENERATE(Optimizer::sgd_momentum, Optimizer::adamw);
   const int ranks = GENERATE(2, 4);
-  const auto job = gpt(optimizer);
+  const auto job = zero_gpt(optimizer);
   const int own = 16 / ranks;
   const auto plain = train_under(under(job, {.data = ranks}, own), 10);
   CHECK(plain[0].losses.back() < plain[0].losses.front());
@@ -60,7 +60,7 @@ TEST_CASE("ZeRO's stages train convolutions and batch norms as data parallelism 
 TEST_CASE(
     "ZeRO with accumulated micro-batches, clipping and recomputation is one rank's training") {
   // 4 ranks x 2 passes of 2 samples, against one rank that sums 16 samples.
-  auto job = gpt(Optimizer::sgd_momentum, 0.5);
+  auto job = zero_gpt(Optimizer::sgd_momentum, 0.5);
   const auto alone = train_under(under(job, {.data = 1}, 16), 10);
   const double bound = bound_of_order(job, 10, 16);
   for (const int stage : {1, 2, 3}) {

@@ -18,7 +18,7 @@ const HtmlAssets kAssets{"/* scripts */\n", "/* style */\n", "/* program */\n"};
 Expectation expectation(const std::string& text) { return parse_expectation(text).value(); }
 
 /// 100 replications between 64,800 and 84,600 s, one each 200 s; 1 USD for 288 s.
-Forecast example() {
+Forecast page_forecast() {
   Forecast f = test::example_forecast();
   f.replications = 100;
   for (int k = 0; k < 100; ++k) {
@@ -57,12 +57,12 @@ LifeResult example_life() {
   return life;
 }
 
-std::string page_of(const Forecast& f, const Plan& plan, const LifeResult* life = nullptr,
-                    const std::string& question = "How long, and how much?") {
+std::string forecast_page_of(const Forecast& f, const Plan& plan, const LifeResult* life = nullptr,
+                             const std::string& question = "How long, and how much?") {
   return forecast_html({plan, f, question, life, 7}, kAssets);
 }
 
-bool contains(const std::string& text, const std::string& part) {
+bool page_contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
@@ -70,22 +70,23 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST_CASE("a page of a forecast is what it was") {
   const LifeResult life = example_life();
-  test::check_golden("report/golden/forecast.html", page_of(example(), example_plan(), &life));
+  test::check_golden("report/golden/forecast.html",
+                     forecast_page_of(page_forecast(), example_plan(), &life));
 }
 
 TEST_CASE("a page asks no one for anything") {
   const LifeResult life = example_life();
-  const std::string page = page_of(example(), example_plan(), &life);
-  CHECK(contains(page, "content=\"default-src 'none';"));
+  const std::string page = forecast_page_of(page_forecast(), example_plan(), &life);
+  CHECK(page_contains(page, "content=\"default-src 'none';"));
   CHECK(page.find("Content-Security-Policy") < page.find("<style>"));
   for (const char* asking : {"src=", "<link", "<img", "@import", "url(", "://"}) {
     INFO(asking);
-    CHECK_FALSE(contains(page, asking));
+    CHECK_FALSE(page_contains(page, asking));
   }
 }
 
 TEST_CASE("the bins of a distribution hold every replication once") {
-  const auto specs = test::specs_of(page_of(example(), example_plan()));
+  const auto specs = test::specs_of(forecast_page_of(page_forecast(), example_plan()));
   for (const char* id : {"time", "cost"}) {
     INFO(id);
     int count = 0;
@@ -109,23 +110,23 @@ TEST_CASE("the bins of a distribution hold every replication once") {
 }
 
 TEST_CASE("replications that all take the same are one bin") {
-  Forecast f = example();
+  Forecast f = page_forecast();
   f.times_seconds.assign(100, 36'000.0);
   f.time_seconds = {36'000, 36'000, 36'000, 36'000};
-  const auto specs = test::specs_of(page_of(f, example_plan()));
+  const auto specs = test::specs_of(forecast_page_of(f, example_plan()));
   const json bins = specs.at("time")["layer"][0]["data"]["values"];
   REQUIRE(bins.size() == 1);
   CHECK(bins[0]["count"] == 100);
 }
 
 TEST_CASE("replications that never finish are counted, not drawn") {
-  Forecast f = example();
+  Forecast f = page_forecast();
   f.times_seconds[3] = f.times_seconds[9] = std::numeric_limits<double>::infinity();
   f.unfinished_share = 0.02;
   f.unfinished_reason = "no nodes";
-  const std::string page = page_of(f, example_plan());
-  CHECK(contains(page, "2 of 100 replications never finish"));
-  CHECK(contains(page, "2.0 % of the runs never finish: no nodes"));
+  const std::string page = forecast_page_of(f, example_plan());
+  CHECK(page_contains(page, "2 of 100 replications never finish"));
+  CHECK(page_contains(page, "2.0 % of the runs never finish: no nodes"));
   int count = 0;
   const auto specs = test::specs_of(page);
   for (const json& bin : specs.at("time")["layer"][0]["data"]["values"])
@@ -134,18 +135,18 @@ TEST_CASE("replications that never finish are counted, not drawn") {
 }
 
 TEST_CASE("where none finishes there is no picture of the times") {
-  Forecast f = example();
+  Forecast f = page_forecast();
   const double never = std::numeric_limits<double>::infinity();
   f.times_seconds.assign(100, never);
   f.time_seconds = {never, never, never, never};
-  CHECK_FALSE(test::specs_of(page_of(f, example_plan())).contains("time"));
+  CHECK_FALSE(test::specs_of(forecast_page_of(f, example_plan())).contains("time"));
 }
 
 TEST_CASE("a limit is drawn where it is, and said where it is far away") {
   Plan plan = example_plan();
   plan.expect.push_back(expectation("p95(time) <= 1000h"));
-  const std::string page = page_of(example(), plan);
-  CHECK(contains(page, "p95(time) &lt;= 1000h holds and lies outside the plot"));
+  const std::string page = forecast_page_of(page_forecast(), plan);
+  CHECK(page_contains(page, "p95(time) &lt;= 1000h holds and lies outside the plot"));
   const json layers = test::specs_of(page).at("time")["layer"];
   const json limits = layers[2]["data"]["values"];
   REQUIRE(limits.size() == 1);
@@ -154,7 +155,7 @@ TEST_CASE("a limit is drawn where it is, and said where it is far away") {
 }
 
 TEST_CASE("the waterfall goes down from all the time to goodput without a gap") {
-  const auto specs = test::specs_of(page_of(example(), example_plan()));
+  const auto specs = test::specs_of(forecast_page_of(page_forecast(), example_plan()));
   const json rows = specs.at("goodput")["data"]["values"];
   REQUIRE(rows.size() == 8);  // all, six causes (data loading is 0), goodput
   double at = rows[0]["to"];
@@ -170,30 +171,30 @@ TEST_CASE("the waterfall goes down from all the time to goodput without a gap") 
 }
 
 TEST_CASE("without a price the page has no cost and says so") {
-  Forecast f = example();
+  Forecast f = page_forecast();
   f.cost_usd.reset();
   f.costs_usd.clear();
   for (auto& a : f.assumptions) a.cost_effect_usd.reset();
-  const std::string page = page_of(f, example_plan());
+  const std::string page = forecast_page_of(f, example_plan());
   const auto specs = test::specs_of(page);
-  CHECK(contains(page, "a price is missing"));
+  CHECK(page_contains(page, "a price is missing"));
   for (const char* id : {"cost", "ledger", "cost-effects"}) CHECK_FALSE(specs.contains(id));
   CHECK(specs.contains("node-hours"));
 }
 
 TEST_CASE("a plan that does not fit has only its memory") {
-  Forecast f = example();
+  Forecast f = page_forecast();
   f.feasible = false;
-  const std::string page = page_of(f, example_plan());
+  const std::string page = forecast_page_of(f, example_plan());
   const auto specs = test::specs_of(page);
-  CHECK(contains(page, "Not feasible"));
+  CHECK(page_contains(page, "Not feasible"));
   CHECK(specs.size() == 1);
   CHECK(specs.contains("memory"));
 }
 
 TEST_CASE("what users write cannot become markup") {
   const std::string evil = "</script><script>alert('1')</script><!-- & \"q\"";
-  Forecast f = example();
+  Forecast f = page_forecast();
   f.scenario = evil;
   f.warnings = {evil};
   f.assumptions[0].what = evil;
@@ -202,21 +203,21 @@ TEST_CASE("what users write cannot become markup") {
   plan.name = plan.pools[0].name = plan.jobs[0].name = evil;
   plan.expect[0].text = evil;
   const LifeResult life = example_life();
-  const std::string page = page_of(f, plan, &life, evil);
-  CHECK_FALSE(contains(page, "<script>alert"));
-  CHECK_FALSE(contains(page, "<!--"));
-  CHECK(contains(page, "<title>&lt;/script&gt;&lt;script&gt;alert(&#39;1&#39;)"));
+  const std::string page = forecast_page_of(f, plan, &life, evil);
+  CHECK_FALSE(page_contains(page, "<script>alert"));
+  CHECK_FALSE(page_contains(page, "<!--"));
+  CHECK(page_contains(page, "<title>&lt;/script&gt;&lt;script&gt;alert(&#39;1&#39;)"));
   const auto specs = test::specs_of(page);  // each is whole: it parses
   CHECK(specs.size() == 10);
-  CHECK(contains(specs.at("node-hours")["data"]["values"][0]["name"].get<std::string>(),
-                 "</script><script>alert('1')</script>"));
+  CHECK(page_contains(specs.at("node-hours")["data"]["values"][0]["name"].get<std::string>(),
+                      "</script><script>alert('1')</script>"));
 }
 
 TEST_CASE("the timeline draws the job above its nodes, and what took a node") {
   const LifeResult life = example_life();
   const Plan plan = example_plan();
   const std::string pool = plan.pools[0].name;
-  const auto specs = test::specs_of(page_of(example(), plan, &life));
+  const auto specs = test::specs_of(forecast_page_of(page_forecast(), plan, &life));
   const json& spec = specs.at("timeline");
   CHECK(spec["encoding"]["y"]["scale"]["domain"] == json{"job", pool + "-0", pool + "-1"});
   const json blocks = spec["layer"][0]["data"]["values"];
@@ -243,7 +244,7 @@ TEST_CASE("a timeline's training goes on across saves too short to be seen") {
     spans.push_back({"save", "checkpoint_save", -1, -1, saved, next});
     at = next;
   }
-  const auto specs = test::specs_of(page_of(example(), example_plan(), &life));
+  const auto specs = test::specs_of(forecast_page_of(page_forecast(), example_plan(), &life));
   const json blocks = specs.at("timeline")["layer"][0]["data"]["values"];
   REQUIRE(blocks.size() == 1);
   CHECK(blocks[0]["from"] == 0.0);
@@ -252,7 +253,7 @@ TEST_CASE("a timeline's training goes on across saves too short to be seen") {
 }
 
 TEST_CASE("the typical replication is the one nearest to the median") {
-  Forecast f = example();
+  Forecast f = page_forecast();
   f.time_seconds.p50 = 70'000;  // 64,800 + 200 * 26
   CHECK(typical_replication(f) == 26);
   f.times_seconds.assign(3, std::numeric_limits<double>::infinity());

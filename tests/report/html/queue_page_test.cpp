@@ -9,7 +9,7 @@ using nlohmann::json;
 
 namespace {
 
-const HtmlAssets kAssets{"/* scripts */\n", "/* style */\n", "/* program */\n"};
+const HtmlAssets kQueueAssets{"/* scripts */\n", "/* style */\n", "/* program */\n"};
 
 /// 40 jobs of two teams on two nodes of eight, under a policy that suspends.
 TraceQuestion crowded(SchedulingPolicy policy) {
@@ -29,20 +29,20 @@ TraceQuestion crowded(SchedulingPolicy policy) {
   return question;
 }
 
-std::string page_of(const TraceQuestion& question) {
+std::string queue_page_of(const TraceQuestion& question) {
   const TraceResult result = simulate_trace(question, 1, 1);
   const QueueRecord record = record_queue(question).value();
-  return queue_html({question, result, record, "Why do jobs wait?"}, kAssets);
+  return queue_html({question, result, record, "Why do jobs wait?"}, kQueueAssets);
 }
 
-bool contains(const std::string& text, const std::string& part) {
+bool queue_page_contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
 }  // namespace
 
 TEST_CASE("the page of a queue shows its length, its GPUs, the waits, the nodes and a story") {
-  const std::string page = page_of(crowded(SchedulingPolicy::easy_backfill));
+  const std::string page = queue_page_of(crowded(SchedulingPolicy::easy_backfill));
   const auto specs = test::specs_of(page);
   REQUIRE(specs.size() == 5);
   for (const char* id : {"queue-length", "gpus", "waits", "nodes", "story"}) {
@@ -64,17 +64,17 @@ TEST_CASE("the page of a queue shows its length, its GPUs, the waits, the nodes 
     last[v["class"]] = v["share"];
   }
   CHECK(last == std::map<std::string, double>{{"<i>speech", 1}, {"vision", 1}});
-  CHECK(contains(page, "Why do jobs wait?"));
-  CHECK(contains(page, "It waited"));
-  CHECK_FALSE(contains(page, "<b id=evil>"));
-  CHECK_FALSE(contains(page, "<i>speech"));
+  CHECK(queue_page_contains(page, "Why do jobs wait?"));
+  CHECK(queue_page_contains(page, "It waited"));
+  CHECK_FALSE(queue_page_contains(page, "<b id=evil>"));
+  CHECK_FALSE(queue_page_contains(page, "<i>speech"));
 }
 
 TEST_CASE("the story tells of a job that was pre-empted") {
   const TraceQuestion question = crowded(SchedulingPolicy::srtf);
-  const std::string page = page_of(question);
+  const std::string page = queue_page_of(question);
   const QueueRecord record = record_queue(question).value();
   const std::size_t job = typical_wait(record.run);
-  CHECK(contains(page, "Job " + std::to_string(job + 1)));
-  CHECK(contains(page, "pre-empted") == (record.run.jobs[job].preemptions > 0));
+  CHECK(queue_page_contains(page, "Job " + std::to_string(job + 1)));
+  CHECK(queue_page_contains(page, "pre-empted") == (record.run.jobs[job].preemptions > 0));
 }

@@ -11,7 +11,7 @@ using namespace reckon;
 
 namespace {
 
-const Catalog& catalog() { return test::shipped_catalog(); }
+const Catalog& own_row_catalog() { return test::shipped_catalog(); }
 
 /// BERT-large on so many A100 of one node or two, whose stack nobody says.
 Plan bert(int accelerators, int batch_each) {
@@ -28,7 +28,7 @@ Plan bert(int accelerators, int batch_each) {
   r.batch_per_accelerator = batch_each;
   r.global_batch = std::int64_t{batch_each} * accelerators;
   r.sequence_length = 512;
-  return plan_of_run(r, catalog()).value();
+  return plan_of_run(r, own_row_catalog()).value();
 }
 
 /// Half as slow again as the step model says.
@@ -41,8 +41,8 @@ OwnRow slower(const Plan& plan, double noise = 0.01) {
   return row;
 }
 
-StepEvidence asked(Plan plan, std::vector<OwnRow> rows) {
-  const Evidence evidence({}, catalog(), EvidenceKernel{}, std::move(rows));
+StepEvidence own_row_asked(Plan plan, std::vector<OwnRow> rows) {
+  const Evidence evidence({}, own_row_catalog(), EvidenceKernel{}, std::move(rows));
   REQUIRE(set_residual(plan, evidence));
   return *plan.evidence;
 }
@@ -52,7 +52,7 @@ StepEvidence asked(Plan plan, std::vector<OwnRow> rows) {
 TEST_CASE("a row of one's own is the same question as its plan") {
   const Plan plan = bert(8, 32);
   EvidenceFeatures of_plan = as_own(features_of(plan, plan.jobs.front()));
-  const EvidenceFeatures of_row = features_of(slower(plan), catalog()).value();
+  const EvidenceFeatures of_row = features_of(slower(plan), own_row_catalog()).value();
   CHECK(of_row.accelerator == of_plan.accelerator);
   CHECK(of_row.architecture == of_plan.architecture);
   CHECK(of_row.precision == of_plan.precision);
@@ -68,12 +68,12 @@ TEST_CASE("a row of one's own is the same question as its plan") {
   CHECK(of_row.log_parameters == Approx(of_plan.log_parameters));
   OwnRow unknown = slower(plan);
   unknown.accelerator = "abacus";
-  CHECK_FALSE(features_of(unknown, catalog()));
+  CHECK_FALSE(features_of(unknown, own_row_catalog()));
 }
 
 TEST_CASE("one run of one's own moves the forecast of that job to it, within a fifth") {
-  const StepEvidence before = asked(bert(8, 32), {});
-  const StepEvidence after = asked(bert(8, 32), {slower(bert(8, 32))});
+  const StepEvidence before = own_row_asked(bert(8, 32), {});
+  const StepEvidence after = own_row_asked(bert(8, 32), {slower(bert(8, 32))});
   CHECK(std::expm1(before.half_width) > 0.5);
   CHECK(std::expm1(after.half_width) < 0.2);
   CHECK(after.median == Approx(1.5).epsilon(0.03));
@@ -84,24 +84,24 @@ TEST_CASE("one run of one's own moves the forecast of that job to it, within a f
 
 TEST_CASE("what is less like a run of one's own is narrowed less") {
   const OwnRow mine = slower(bert(8, 32));
-  const double same = asked(bert(8, 32), {mine}).half_width;
-  const double batch = asked(bert(8, 8), {mine}).half_width;
-  const double nodes = asked(bert(16, 32), {mine}).half_width;
+  const double same = own_row_asked(bert(8, 32), {mine}).half_width;
+  const double batch = own_row_asked(bert(8, 8), {mine}).half_width;
+  const double nodes = own_row_asked(bert(16, 32), {mine}).half_width;
   CHECK(same < batch);
   CHECK(same < nodes);  // a node says nothing of the links between two
-  CHECK(batch < asked(bert(8, 8), {}).half_width);
-  CHECK(nodes < asked(bert(16, 32), {}).half_width);
+  CHECK(batch < own_row_asked(bert(8, 8), {}).half_width);
+  CHECK(nodes < own_row_asked(bert(16, 32), {}).half_width);
 }
 
 TEST_CASE("a run whose steps spread says less") {
-  const double sure = asked(bert(8, 32), {slower(bert(8, 32), 0.01)}).half_width;
-  const double unsure = asked(bert(8, 32), {slower(bert(8, 32), 0.2)}).half_width;
+  const double sure = own_row_asked(bert(8, 32), {slower(bert(8, 32), 0.01)}).half_width;
+  const double unsure = own_row_asked(bert(8, 32), {slower(bert(8, 32), 0.2)}).half_width;
   CHECK(sure < unsure);
 }
 
 TEST_CASE("a trial is promised what it then brings") {
   Plan plan = bert(8, 32);
-  const Evidence none({}, catalog(), EvidenceKernel{});
+  const Evidence none({}, own_row_catalog(), EvidenceKernel{});
   REQUIRE(set_residual(plan, none));
   add_trial(plan, none);
   REQUIRE(plan.evidence->trial);
@@ -110,5 +110,5 @@ TEST_CASE("a trial is promised what it then brings") {
   const double noise = plan.framework.step_jitter.value / std::sqrt(50.0);
   OwnRow run = slower(bert(8, 32), noise);
   run.step_seconds = run.modelled_seconds;  // it measures what is expected
-  CHECK(asked(bert(8, 32), {run}).half_width == Approx(trial.half_width).epsilon(0.02));
+  CHECK(own_row_asked(bert(8, 32), {run}).half_width == Approx(trial.half_width).epsilon(0.02));
 }

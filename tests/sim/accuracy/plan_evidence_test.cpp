@@ -12,7 +12,7 @@ using namespace reckon;
 namespace {
 
 /// BERT-large on 16 A100 in two nodes, whose step has links.
-PublishedRun bert(double rate, std::string_view source) {
+PublishedRun plan_evidence_bert(double rate, std::string_view source) {
   PublishedRun r;
   r.id = r.source = source;
   r.trust = 'A';
@@ -33,8 +33,8 @@ PublishedRun bert(double rate, std::string_view source) {
   return r;
 }
 
-const Catalog& catalog() { return test::shipped_catalog(); }
-Plan plan() { return plan_of_run(bert(1, "a").run, catalog()).value(); }
+const Catalog& evidence_catalog() { return test::shipped_catalog(); }
+Plan plan() { return plan_of_run(plan_evidence_bert(1, "a").run, evidence_catalog()).value(); }
 StepEstimate step_of(const Plan& plan) {
   return estimate_step(plan, plan.jobs.front(), *make_fluid_network());
 }
@@ -42,9 +42,9 @@ StepEstimate step_of(const Plan& plan) {
 }  // namespace
 
 TEST_CASE("a run's own columns and its plan's are the same question") {
-  const PublishedRun run = bert(1, "a");
+  const PublishedRun run = plan_evidence_bert(1, "a");
   const Plan p = plan();
-  const EvidenceFeatures of_run = FeatureReader(catalog())(run).value();
+  const EvidenceFeatures of_run = FeatureReader(evidence_catalog())(run).value();
   const EvidenceFeatures of_plan = features_of(p, p.jobs.front());
   CHECK(of_plan.accelerator == of_run.accelerator);
   CHECK(of_plan.architecture == of_run.architecture);
@@ -61,8 +61,8 @@ TEST_CASE("a run's own columns and its plan's are the same question") {
 TEST_CASE("evidence moves the whole step and its parts by one factor") {
   Plan moved = plan();
   const StepEstimate before = step_of(moved);
-  const std::vector<PublishedRun> runs{bert(before.samples_per_second.v / 1.5, "a")};
-  const Evidence evidence(runs, catalog(), EvidenceKernel{});
+  const std::vector<PublishedRun> runs{plan_evidence_bert(before.samples_per_second.v / 1.5, "a")};
+  const Evidence evidence(runs, evidence_catalog(), EvidenceKernel{});
   const auto residual = set_residual(moved, evidence);
   REQUIRE(residual);
   CHECK(residual->mean < -0.1);  // part of the way to ln(1 / 1.5) = -0.41
@@ -78,7 +78,7 @@ TEST_CASE("evidence moves the whole step and its parts by one factor") {
 
 TEST_CASE("the range around the moved step is the posterior's 90 %") {
   Plan moved = plan();
-  const Evidence evidence({}, catalog(), EvidenceKernel{});
+  const Evidence evidence({}, evidence_catalog(), EvidenceKernel{});
   const auto residual = set_residual(moved, evidence);
   REQUIRE(residual);
   const Fact<double>& factor = moved.pool_with(Role::worker)->efficiency.step_spread;
@@ -90,12 +90,13 @@ TEST_CASE("the range around the moved step is the posterior's 90 %") {
 
 TEST_CASE("the plan says which runs its step rests on, the most alike first") {
   Plan moved = plan();
-  PublishedRun other = bert(100, "b");
+  PublishedRun other = plan_evidence_bert(100, "b");
   other.run.model = "resnet50_v1_5";
   other.run.accelerator = "V100-SXM2-16";
   other.run.intra_node_link = "nvlink2";
-  const std::vector<PublishedRun> runs{other, bert(300, "a"), bert(310, "a")};
-  const Evidence evidence(runs, catalog(), EvidenceKernel{});
+  const std::vector<PublishedRun> runs{other, plan_evidence_bert(300, "a"),
+                                       plan_evidence_bert(310, "a")};
+  const Evidence evidence(runs, evidence_catalog(), EvidenceKernel{});
   const auto residual = set_residual(moved, evidence);
   REQUIRE(moved.evidence);
   const StepEvidence& said = *moved.evidence;
@@ -120,7 +121,7 @@ TEST_CASE("a trial's offer narrows the range and is priced with the node's start
   }
   moved.job_start.image_pull = moved.job_start.framework_start = Fact<Seconds>{Seconds{30}};
   moved.job_start.compile = Fact<Seconds>{Seconds{0}};
-  const Evidence evidence({}, catalog(), EvidenceKernel{});
+  const Evidence evidence({}, evidence_catalog(), EvidenceKernel{});
   REQUIRE(set_residual(moved, evidence));
   add_trial(moved, evidence);
   REQUIRE(moved.evidence->trial);
@@ -137,7 +138,7 @@ TEST_CASE("a trial's offer narrows the range and is priced with the node's start
 
 TEST_CASE(
     "the stack of a question is the one that the scenario names, though its row is a class's") {
-  PublishedRun run = bert(1, "a");
+  PublishedRun run = plan_evidence_bert(1, "a");
   run.run.model = "gpt";
   run.run.layers = 24;
   run.run.hidden = 2048;
@@ -145,7 +146,7 @@ TEST_CASE(
   run.run.vocabulary = 51200;
   run.run.precision = "bf16";
   run.run.stack = "torchtitan";
-  const Plan p = plan_of_run(run.run, catalog()).value();
+  const Plan p = plan_of_run(run.run, evidence_catalog()).value();
   CHECK(p.pool_with(Role::worker)->efficiency.stack == "fused-lm");
   CHECK(features_of(p, p.jobs.front()).stack == word_id("torchtitan"));
   CHECK(features_of(p, p.jobs.front()).stack_family == word_id("pytorch"));
@@ -153,8 +154,8 @@ TEST_CASE(
 
 TEST_CASE("asking twice is asking once") {
   Plan moved = plan();
-  const std::vector<PublishedRun> runs{bert(300, "a")};
-  const Evidence evidence(runs, catalog(), EvidenceKernel{});
+  const std::vector<PublishedRun> runs{plan_evidence_bert(300, "a")};
+  const Evidence evidence(runs, evidence_catalog(), EvidenceKernel{});
   const double once = set_residual(moved, evidence)->mean;
   CHECK(set_residual(moved, evidence)->mean == once);
 }
@@ -164,8 +165,8 @@ TEST_CASE("what a calibration has measured is not moved by what others measured"
   for (PlannedPool& pool : calibrated.pools)
     pool.efficiency.matmul.source = static_cast<SourceId>(calibrated.sources.size());
   calibrated.sources.push_back({.id = "mine", .reference = "calibration mine"});
-  const std::vector<PublishedRun> runs{bert(300, "a")};
-  const Evidence evidence(runs, catalog(), EvidenceKernel{});
+  const std::vector<PublishedRun> runs{plan_evidence_bert(300, "a")};
+  const Evidence evidence(runs, evidence_catalog(), EvidenceKernel{});
   CHECK_FALSE(set_residual(calibrated, evidence));
   CHECK(takes_evidence(plan()));
 }

@@ -10,12 +10,12 @@ using namespace reckon;
 using namespace std::chrono_literals;
 
 namespace {
-SimTime at(std::int64_t ns) { return SimTime{SimDuration{ns}}; }
+SimTime queued_at(std::int64_t ns) { return SimTime{SimDuration{ns}}; }
 }  // namespace
 
 TEST_CASE("events of the same time come in the order in which they were scheduled") {
   EventQueue queue;
-  for (std::uint32_t k = 0; k < 50; ++k) queue.push(at(k % 2), EventKind::ready, k, 0);
+  for (std::uint32_t k = 0; k < 50; ++k) queue.push(queued_at(k % 2), EventKind::ready, k, 0);
   Event event;
   for (std::uint32_t k = 0; k < 50; ++k) {
     REQUIRE(queue.take(event));
@@ -52,16 +52,16 @@ TEST_CASE("the queue gives what a sorted list gives, whatever is put in and take
 
 TEST_CASE("the event beside the heap replaces the one before and keeps its turn") {
   EventQueue queue;
-  queue.push_solo(at(5), EventKind::initialized);
-  queue.push(at(7), EventKind::ready, 1, 0);
-  queue.push_solo(at(7), EventKind::finish);
-  queue.push(at(7), EventKind::ready, 2, 0);
+  queue.push_solo(queued_at(5), EventKind::initialized);
+  queue.push(queued_at(7), EventKind::ready, 1, 0);
+  queue.push_solo(queued_at(7), EventKind::finish);
+  queue.push(queued_at(7), EventKind::ready, 2, 0);
   Event event;
   REQUIRE(queue.take(event));
   CHECK(event.entity == 1);
   REQUIRE(queue.take(event));
   CHECK(event.kind == EventKind::finish);
-  queue.push_solo(at(8), EventKind::finish);
+  queue.push_solo(queued_at(8), EventKind::finish);
   queue.cancel_solo();
   REQUIRE(queue.take(event));
   CHECK(event.entity == 2);

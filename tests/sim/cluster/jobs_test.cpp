@@ -44,7 +44,7 @@ double queued(const LifeResult& life, std::size_t job) {
   return double(life.jobs[job].queued.count()) / 1e9;
 }
 
-void autoscaled(Jobs& c, int initial, int min, int max) {
+void jobs_autoscaled(Jobs& c, int initial, int min, int max) {
   PlannedPool& pool = c.plan.pools[0];
   pool.autoscaling = true;
   pool.nodes_initial = initial;
@@ -92,7 +92,7 @@ TEST_CASE("a job waits for its whole gang, and what comes later does not overtak
 
 TEST_CASE("a pool that is empty by day grows for each night's job and shrinks after it") {
   Jobs c = jobs_on(1, 1, {0s, 24h, 48h});
-  autoscaled(c, 0, 0, 1);
+  jobs_autoscaled(c, 0, 0, 1);
   const LifeResult life = c.run();
   REQUIRE(life.finished);
   for (const std::size_t night : {0u, 1u, 2u}) {
@@ -154,7 +154,7 @@ TEST_CASE("ledgers of many jobs add up whatever happens to the nodes") {
     const int jobs = *rc::gen::inRange(1, 6);
     for (int k = 0; k < jobs; ++k) submits.emplace_back(*rc::gen::inRange(0, 4000));
     Jobs c = jobs_on(nodes, *rc::gen::inRange(1, nodes + 1), submits);
-    if (*rc::gen::arbitrary<bool>()) autoscaled(c, 0, 0, nodes);
+    if (*rc::gen::arbitrary<bool>()) jobs_autoscaled(c, 0, 0, nodes);
     c.plan.pools[0].pricing = CapacityType::spot;
     c.plan.reclaim.law = ExponentialReclaim{Seconds{double(*rc::gen::inRange(500, 20000))}};
     c.plan.reclaim.notice = 30s;

@@ -41,7 +41,7 @@ std::size_t add_choice(Case& c, const std::string& machine, CapacityType pricing
   return c.plan.pools.size() - 1;
 }
 
-double node_seconds(const LifeResult& life, std::size_t pool) {
+double karpenter_node_seconds(const LifeResult& life, std::size_t pool) {
   return std::round(to_seconds(life.node_time[pool]).count() * 1e3) / 1e3;
 }
 
@@ -99,25 +99,25 @@ TEST_CASE("pods that come within the idle time join the batch until it is batch_
 TEST_CASE("an empty node goes consolidateAfter later, at a look and its validation") {
   Case c = with_karpenter();
   // Ready at 101, free at 1,101; the next look is at 1,110, the deletion at 1,125.
-  CHECK(node_seconds(c.run(), 0) == 1125 - 1);
+  CHECK(karpenter_node_seconds(c.run(), 0) == 1125 - 1);
   node_pool(c).consolidate_after = 300s;
-  CHECK(node_seconds(c.run(), 0) == 1410 + 15 - 1);
+  CHECK(karpenter_node_seconds(c.run(), 0) == 1410 + 15 - 1);
   node_pool(c).consolidation_policy = ConsolidationPolicy::WhenEmpty;
-  CHECK(node_seconds(c.run(), 0) == 1410 + 15 - 1);
+  CHECK(karpenter_node_seconds(c.run(), 0) == 1410 + 15 - 1);
   node_pool(c).consolidate_after.reset();  // Never: it ends with the last job
-  CHECK(node_seconds(c.run(), 0) == 1100);
+  CHECK(karpenter_node_seconds(c.run(), 0) == 1100);
 }
 
 TEST_CASE("without a budget given a tenth of the nodes goes at a time, rounded up") {
   Case c = with_karpenter(4);
   // 1,101 is the end; the looks take one node each, at 1,125, 1,135, 1,145 and 1,155.
-  CHECK(node_seconds(c.run(), 0) == (1125 + 1135 + 1145 + 1155) - 4);
+  CHECK(karpenter_node_seconds(c.run(), 0) == (1125 + 1135 + 1145 + 1155) - 4);
   node_pool(c).budgets = {{.share = 1.0}};
-  CHECK(node_seconds(c.run(), 0) == 4 * (1125 - 1));
+  CHECK(karpenter_node_seconds(c.run(), 0) == 4 * (1125 - 1));
   node_pool(c).budgets = {{.nodes = 2}};
-  CHECK(node_seconds(c.run(), 0) == 2 * 1125 + 2 * 1135 - 4);
+  CHECK(karpenter_node_seconds(c.run(), 0) == 2 * 1125 + 2 * 1135 - 4);
   node_pool(c).budgets = {{.nodes = 0}};  // they end with the last job
-  CHECK(node_seconds(c.run(), 0) == 4 * 1124);
+  CHECK(karpenter_node_seconds(c.run(), 0) == 4 * 1124);
 }
 
 TEST_CASE("the cheapest type comes first, spot before on demand, the higher weight before both") {
@@ -127,7 +127,7 @@ TEST_CASE("the cheapest type comes first, spot before on demand, the higher weig
     const LifeResult life = c.run();
     std::vector<std::size_t> pools;
     for (std::size_t p = 0; p < life.node_time.size(); ++p)
-      if (node_seconds(life, p) > 0) pools.push_back(p);
+      if (karpenter_node_seconds(life, p) > 0) pools.push_back(p);
     return pools;
   };
   CHECK(used() == std::vector{cheap});
@@ -145,14 +145,14 @@ TEST_CASE("limits send the other nodes to the next NodePool, or make pods wait")
   const std::size_t other = add_choice(c, "other", CapacityType::on_demand, 1, 1);
   const LifeResult life = c.run();
   CHECK(finish_seconds(life) == 1101);
-  CHECK(node_seconds(life, other) == 1124);
+  CHECK(karpenter_node_seconds(life, other) == 1124);
   for (const auto set :
        {+[](NodePoolLimits& l) { l.nodes = 2; }, +[](NodePoolLimits& l) { l.gpus = 2; },
         +[](NodePoolLimits& l) { l.memory = Bytes{130e9}; }}) {
     Case d = c;
     d.plan.karpenter->node_pools[0].limits = {};
     set(d.plan.karpenter->node_pools[0].limits);
-    CHECK(node_seconds(d.run(), other) == 1124);
+    CHECK(karpenter_node_seconds(d.run(), other) == 1124);
   }
   c.plan.pools.pop_back();
   c.plan.karpenter->node_pools.pop_back();
@@ -167,7 +167,7 @@ TEST_CASE("where spot has no capacity the next offering is taken at once, and sp
   // The cluster-autoscaler waits 15 min for such a node before it turns to its fallback.
   const LifeResult life = c.run();
   CHECK(finish_seconds(life) == 1101);
-  CHECK(node_seconds(life, spot) == 0);
+  CHECK(karpenter_node_seconds(life, spot) == 0);
   // Spot alone: asked for again every 3 min.
   c.plan.pools[0].pricing = CapacityType::spot;
   c.plan.pools.pop_back();
@@ -184,7 +184,7 @@ TEST_CASE("each machine type has a spot market of its own") {
   REQUIRE(market.over_at(SimTime{}) == SimTime{});  // seldom short: 400 s of 200,000
   const LifeResult life = c.run();
   CHECK(finish_seconds(life) == 1101);
-  CHECK(node_seconds(life, other) == 1124);
+  CHECK(karpenter_node_seconds(life, other) == 1124);
 }
 
 TEST_CASE("a node that has not registered after 15 min is given up and asked for anew") {
@@ -193,7 +193,7 @@ TEST_CASE("a node that has not registered after 15 min is given up and asked for
   c.options.horizon = 2000s;
   const LifeResult life = c.run();
   CHECK_FALSE(life.finished);
-  CHECK(node_seconds(life, 0) == 0);
+  CHECK(karpenter_node_seconds(life, 0) == 0);
 }
 
 TEST_CASE(
@@ -203,7 +203,7 @@ TEST_CASE(
   short_at_first(c, 200, 370);
   checkpoints(c, Seconds{100}, Seconds{1});
   const LifeResult kept = c.run();
-  CHECK(node_seconds(kept, spot) == 0);
+  CHECK(karpenter_node_seconds(kept, spot) == 0);
   CHECK(finish_seconds(kept) == 1 + 100 + 1000 + 9);
 
   c.plan.karpenter->do_not_disrupt = false;
@@ -212,16 +212,16 @@ TEST_CASE(
   // The look after the shortage's end, 15 s of validation, 100 s until the replacement is ready:
   // then the pods are evicted, the save takes no longer than the notice of none.
   const double ready = std::ceil(first_capacity(c) / 10) * 10 + 15 + 100;
-  CHECK(node_seconds(moved, 0) == ready - 1);
-  CHECK(node_seconds(moved, spot) > 0);
+  CHECK(karpenter_node_seconds(moved, 0) == ready - 1);
+  CHECK(karpenter_node_seconds(moved, spot) > 0);
   CHECK(badput(moved, Badput::lost_work) > 0);
   CHECK(finish_seconds(moved) > finish_seconds(kept));
   // WhenEmpty leaves nodes with pods alone, and so does a budget of none.
   Case empty = c;
   node_pool(empty).consolidation_policy = ConsolidationPolicy::WhenEmpty;
-  CHECK(node_seconds(empty.run(), spot) == 0);
+  CHECK(karpenter_node_seconds(empty.run(), spot) == 0);
   node_pool(c).budgets = {{.nodes = 0, .reasons = {DisruptionReason::Underutilized}}};
-  CHECK(node_seconds(c.run(), spot) == 0);
+  CHECK(karpenter_node_seconds(c.run(), spot) == 0);
 }
 
 TEST_CASE("a drained job saves first where the grace period is long enough") {
@@ -284,7 +284,7 @@ TEST_CASE("a node is drained when it is as old as expireAfter") {
   // Protected pods stay: the node is of 1 to 1,110, and goes at once when the job has.
   const LifeResult kept = c.run();
   CHECK(finish_seconds(kept) == 1 + 100 + 1009);
-  CHECK(node_seconds(kept, 0) == 100 + 1009);
+  CHECK(karpenter_node_seconds(kept, 0) == 100 + 1009);
   // Evictable ones lose what was not saved: at 601 after 4 saves and 96 s of the fifth interval.
   // The next node is of 602, runs from 702 on, and is as old at 1,202: the same once more.
   c.plan.karpenter->do_not_disrupt = false;
@@ -304,10 +304,10 @@ TEST_CASE("reserved machines come first, while the reservation lasts") {
   const std::size_t held = add_choice(c, c.plan.pools[0].machine.name, CapacityType::reserved, 1);
   c.plan.pools[held].reservation = PlannedReservation{.nodes = 2, .price = HourlyRate{1}};
   const LifeResult life = c.run();
-  CHECK(node_seconds(life, 0) == 1124);
-  CHECK(node_seconds(life, held) == 1134 + 1144);  // the budget: one at a time
+  CHECK(karpenter_node_seconds(life, 0) == 1124);
+  CHECK(karpenter_node_seconds(life, held) == 1134 + 1144);  // the budget: one at a time
   c.plan.pools[held].reservation->until = Seconds{0.5};
-  CHECK(node_seconds(c.run(), held) == 0);
+  CHECK(karpenter_node_seconds(c.run(), held) == 0);
 }
 
 TEST_CASE("two jobs share what Karpenter makes, and the ledgers add up") {

@@ -40,7 +40,7 @@ std::vector<double> ready_at(const LifeResult& life) {
   return times;
 }
 
-double node_seconds(const LifeResult& life) {
+double provisioning_node_seconds(const LifeResult& life) {
   return std::round(to_seconds(life.node_time[0]).count() * 1e3) / 1e3;
 }
 
@@ -51,7 +51,7 @@ TEST_CASE("a flex-start node waits for capacity, is never given up, and is bille
   const LifeResult life = c.run();
   // Asked for at 0, there at 3,000, ready at 3,100: far behind max_node_provision_time.
   CHECK(finish_seconds(life) == 3000 + 100 + 1000);
-  CHECK(node_seconds(life) == 100 + 1000 + 600);
+  CHECK(provisioning_node_seconds(life) == 100 + 1000 + 600);
   CHECK(badput(life, Badput::provisioning) == 3100);
 }
 
@@ -131,11 +131,11 @@ TEST_CASE("best-effort-atomic-scale-up gives all nodes back when one does not co
     if (span.pool == 0) CHECK((seconds(span.end) <= 900 || seconds(span.begin) >= 900 + 300));
   // What came is billed from its request on.
   c.options.horizon = Seconds{901};
-  CHECK(node_seconds(c.run()) == 900);
+  CHECK(provisioning_node_seconds(c.run()) == 900);
   // Without a request for all, the node that came stays.
   c.plan.pools[0].provisioning_model = ProvisioningModel::standard;
   c.options.horizon = Seconds{1100};
-  CHECK(node_seconds(c.run()) == 1100);
+  CHECK(provisioning_node_seconds(c.run()) == 1100);
 }
 
 TEST_CASE("a slice of several hosts is there when its slowest host is") {
@@ -156,7 +156,7 @@ TEST_CASE("an autoscaled slice comes and goes as a whole, or not at all") {
   Case c = round_case(1, 4);
   autoscale(c, 0, 0, 1);
   c.plan.pools[0].slice = TpuSlice{.name = "v4-32", .chips = 4, .hosts = 4};
-  CHECK(node_seconds(c.run()) == 1700);
+  CHECK(provisioning_node_seconds(c.run()) == 1700);
   // One late host of four ends the request for all of them.
   c.plan.pools[0].provisioning = Fact<Seconds>{Seconds{901}};
   c.options.horizon = Seconds{5000};

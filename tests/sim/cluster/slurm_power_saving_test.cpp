@@ -16,7 +16,7 @@ Case with_slurm(int nodes = 1) {
   return c;
 }
 
-double node_seconds(const LifeResult& life) {
+double slurm_node_seconds(const LifeResult& life) {
   return std::round(to_seconds(life.node_time[0]).count() * 1e3) / 1e3;
 }
 
@@ -40,14 +40,14 @@ TEST_CASE("a job's nodes are resumed at once, and suspended SuspendTime after it
   const LifeResult life = c.run();
   CHECK(finish_seconds(life) == 3 + 100 + 1000);
   // Idle from 1,103; the thread of power saving looks at 1,410.
-  CHECK(node_seconds(life) == 2 * (1410 - 3));
+  CHECK(slurm_node_seconds(life) == 2 * (1410 - 3));
 }
 
 TEST_CASE("without SuspendTime nodes stay until the last job is over") {
   Case c = with_slurm();
   autoscale(c, 1, 0, 1);
   c.plan.slurm->suspend_time.reset();
-  CHECK(node_seconds(two_jobs(c, 9000)) == 9000 + 1000);
+  CHECK(slurm_node_seconds(two_jobs(c, 9000)) == 9000 + 1000);
 }
 
 TEST_CASE("ResumeRate is how many nodes are resumed in a minute") {
@@ -62,9 +62,9 @@ TEST_CASE("ResumeRate is how many nodes are resumed in a minute") {
 TEST_CASE("SuspendRate is how many nodes are suspended in a minute") {
   Case c = with_slurm(5);
   c.plan.slurm->suspend_rate = 2;
-  CHECK(node_seconds(c.run()) == 2 * 1400 + 2 * 1460 + 1520);
+  CHECK(slurm_node_seconds(c.run()) == 2 * 1400 + 2 * 1460 + 1520);
   c.plan.slurm->suspend_rate = 0;
-  CHECK(node_seconds(c.run()) == 5 * 1400);
+  CHECK(slurm_node_seconds(c.run()) == 5 * 1400);
 }
 
 TEST_CASE("a node that is not there by ResumeTimeout is DOWN and not resumed again") {
@@ -120,7 +120,7 @@ TEST_CASE("nodes of SuspendExcNodes are never suspended") {
   // One of the two idle nodes goes at 400; the other two are there for the second job at 9,000.
   const LifeResult life = two_jobs(c, 9000);
   CHECK(second_end(life) == 9000 + 1000);
-  CHECK(node_seconds(life) == 400 + 2 * 10'000);
+  CHECK(slurm_node_seconds(life) == 400 + 2 * 10'000);
   c.plan.slurm->suspend_exc_nodes = {{"workers", std::nullopt}};
-  CHECK(node_seconds(two_jobs(c, 9000)) == 3 * 10'000);
+  CHECK(slurm_node_seconds(two_jobs(c, 9000)) == 3 * 10'000);
 }

@@ -61,7 +61,7 @@ Case half_on_spot() {
   return c;
 }
 
-double node_seconds(const LifeResult& life, std::size_t pool) {
+double stand_in_node_seconds(const LifeResult& life, std::size_t pool) {
   return std::round(to_seconds(life.node_time[pool]).count() * 1e3) / 1e3;
 }
 
@@ -76,15 +76,15 @@ TEST_CASE("a stand-in comes when the spot node has not come for the patience") {
   CHECK(goodput(life) == 1000);
   CHECK(badput(life, Badput::provisioning) == 400);
   // A spot node that never came costs nothing; the other is unneeded for ten minutes.
-  CHECK(node_seconds(life, kSpot) == 0);
-  CHECK(node_seconds(life, kStandIn) == 1400 - 300 + 600);
+  CHECK(stand_in_node_seconds(life, kSpot) == 0);
+  CHECK(stand_in_node_seconds(life, kStandIn) == 1400 - 300 + 600);
 }
 
 TEST_CASE("where spot nodes come in time nothing stands in") {
   const LifeResult life = with_stand_in().run();
   CHECK(finish_seconds(life) == 1100);
-  CHECK(node_seconds(life, kSpot) == 1100 + 600);
-  CHECK(node_seconds(life, kStandIn) == 0);
+  CHECK(stand_in_node_seconds(life, kSpot) == 1100 + 600);
+  CHECK(stand_in_node_seconds(life, kStandIn) == 0);
 }
 
 TEST_CASE("without patience of its own a pool has the autoscaler's") {
@@ -114,7 +114,7 @@ TEST_CASE("a job that stops later waits for the spot node first, then takes what
   // stand-in has been idle since 700 and is not yet gone.
   const LifeResult life = c.run();
   CHECK(finish_seconds(life) == 2000);
-  CHECK(node_seconds(life, kStandIn) == 2000 - 300 + 600);
+  CHECK(stand_in_node_seconds(life, kStandIn) == 2000 - 300 + 600);
 }
 
 TEST_CASE("when the shortage is over the job goes back to spot nodes at its next start") {
@@ -141,8 +141,8 @@ TEST_CASE("when the shortage is over the job goes back to spot nodes at its next
   CHECK(count(life, Interruption::preemption) == 1);
   CHECK(finish_seconds(life) == 30'100 + 40'000);
   CHECK(badput(life, Badput::lost_work) == Approx(2 * (30'000 - first - 100)).margin(1e-3));
-  CHECK(node_seconds(life, kStandIn) == 30'000 + 600 - 300);
-  CHECK(node_seconds(life, kSpot) == 30'100 + 40'000 + 600 - 30'000);
+  CHECK(stand_in_node_seconds(life, kStandIn) == 30'000 + 600 - 300);
+  CHECK(stand_in_node_seconds(life, kSpot) == 30'100 + 40'000 + 600 - 30'000);
 }
 
 TEST_CASE("asynchronous workers go on without the spot node, and at full pace on its stand-in") {
@@ -156,8 +156,8 @@ TEST_CASE("asynchronous workers go on without the spot node, and at full pace on
   CHECK(count(life, Interruption::preemption) == 1);
   CHECK(badput(life, Badput::lost_work) == 0);
   CHECK(goodput(life) == 2 * 500 + 1 * 400 + 2 * 300);
-  CHECK(node_seconds(life, 1) == 1300 - 900 + 600);
-  CHECK(node_seconds(life, 2) == 600);
+  CHECK(stand_in_node_seconds(life, 1) == 1300 - 900 + 600);
+  CHECK(stand_in_node_seconds(life, 2) == 600);
 }
 
 TEST_CASE(
@@ -167,9 +167,9 @@ TEST_CASE(
   CHECK(finish_seconds(life) == 1000 + 1000);
   CHECK(count(life, Interruption::preemption) == 1);
   CHECK(badput(life, Badput::lost_work) == 2 * 500);
-  CHECK(node_seconds(life, 0) == 2000);
-  CHECK(node_seconds(life, 1) == 2000 - 900 + 600);
-  CHECK(node_seconds(life, 2) == 600);
+  CHECK(stand_in_node_seconds(life, 0) == 2000);
+  CHECK(stand_in_node_seconds(life, 1) == 2000 - 900 + 600);
+  CHECK(stand_in_node_seconds(life, 2) == 600);
 }
 
 TEST_CASE("no spot node is given in a shortage, and shortages last for their share of the time") {

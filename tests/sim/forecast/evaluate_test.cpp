@@ -7,7 +7,7 @@ using namespace reckon;
 
 namespace {
 
-Forecast forecast() {
+Forecast evaluate_forecast() {
   using namespace std::chrono_literals;
   Forecast f;
   f.time_seconds = {10, 5, 9, 20};
@@ -37,11 +37,12 @@ Expectation expect(Metric metric, Statistic statistic, Comparison comparison, do
 }
 
 double value(Metric metric, Statistic statistic = Statistic::none) {
-  return evaluate(expect(metric, statistic, Comparison::le, 0), forecast()).value.value();
+  return evaluate(expect(metric, statistic, Comparison::le, 0), evaluate_forecast()).value.value();
 }
 
 bool holds(Comparison comparison, double bound) {  // against a mean time of 10 s
-  return evaluate(expect(Metric::time, Statistic::mean, comparison, bound), forecast()).passed;
+  return evaluate(expect(Metric::time, Statistic::mean, comparison, bound), evaluate_forecast())
+      .passed;
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ TEST_CASE("every metric of an expectation has its value in the forecast") {
 }
 
 TEST_CASE("an expectation of MFU fails where there is none, and says why") {
-  Forecast f = forecast();
+  Forecast f = evaluate_forecast();
   f.step.mfu = 0;
   const auto result = evaluate(expect(Metric::step_mfu, Statistic::none, Comparison::ge, 0), f);
   CHECK_FALSE(result.passed);
@@ -71,7 +72,7 @@ TEST_CASE("an expectation of MFU fails where there is none, and says why") {
 }
 
 TEST_CASE("rates of tokens are those of samples times their length, and none of other models") {
-  Forecast f = forecast();
+  Forecast f = evaluate_forecast();
   const auto rate = [&](Metric metric) {
     return evaluate(expect(metric, Statistic::none, Comparison::ge, 0), f);
   };
@@ -86,7 +87,7 @@ TEST_CASE("the shares of a step are exposed times over the step time") {
   Expectation e = expect(Metric::step_share, Statistic::none, Comparison::le, 1);
   const auto share = [&](StepShare s) {
     e.share = s;
-    return evaluate(e, forecast()).value.value();
+    return evaluate(e, evaluate_forecast()).value.value();
   };
   CHECK(share(StepShare::compute) == 0.5);
   CHECK(share(StepShare::communication) == 0.25);
@@ -110,7 +111,7 @@ TEST_CASE("comparisons hold on their own side of the bound only") {
 }
 
 TEST_CASE("an unknown cost fails an expectation and says why") {
-  Forecast f = forecast();
+  Forecast f = evaluate_forecast();
   f.cost_usd.reset();
   const ExpectationResult r = evaluate(expect(Metric::cost, Statistic::mean, Comparison::ge, 0), f);
   CHECK_FALSE(r.passed);
@@ -119,7 +120,7 @@ TEST_CASE("an unknown cost fails an expectation and says why") {
 }
 
 TEST_CASE("a time that reaches runs which never finished fails even where more is asked for") {
-  Forecast f = forecast();
+  Forecast f = evaluate_forecast();
   f.time_seconds.p95 = std::numeric_limits<double>::infinity();
   f.unfinished_reason = "backoff limit";
   const ExpectationResult r = evaluate(expect(Metric::time, Statistic::p95, Comparison::ge, 1), f);
@@ -128,7 +129,7 @@ TEST_CASE("a time that reaches runs which never finished fails even where more i
 }
 
 TEST_CASE("a plan that does not fit answers questions about memory and feasibility only") {
-  Forecast f = forecast();
+  Forecast f = evaluate_forecast();
   f.feasible = false;
   CHECK(evaluate(expect(Metric::feasible, Statistic::none, Comparison::eq, 0), f).passed);
   CHECK_FALSE(evaluate(expect(Metric::feasible, Statistic::none, Comparison::eq, 1), f).passed);
@@ -139,7 +140,7 @@ TEST_CASE("a plan that does not fit answers questions about memory and feasibili
 }
 
 TEST_CASE("energy and CO2 are held to a limit like cost, and fail where they are not known") {
-  Forecast f = forecast();
+  Forecast f = evaluate_forecast();
   CHECK(evaluate(expect(Metric::co2, Statistic::mean, Comparison::le, 1e9), f).reason ==
         "the power of an accelerator, or the region's grid (catalogs/regions.csv), is not known");
   EnergyForecast e;

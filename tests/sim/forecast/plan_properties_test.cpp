@@ -16,7 +16,7 @@ using namespace reckon::test;
 
 namespace {
 
-Forecast forecast_of(const Plan& plan, int replications) {
+Forecast forecast_of_plan(const Plan& plan, int replications) {
   ForecastOptions options;
   options.replications = replications;
   options.threads = 1;
@@ -95,7 +95,7 @@ TEST_CASE("more bandwidth anywhere never makes a run longer or dearer") {
     const Knob& knob = knobs()[std::size_t(any_between(0, int(knobs().size()) - 1))];
     Plan wider = plan;
     knob.widen(wider, any_size(1.01, 20));
-    const Forecast a = forecast_of(plan, 2), b = forecast_of(wider, 2);
+    const Forecast a = forecast_of_plan(plan, 2), b = forecast_of_plan(wider, 2);
     RC_PRE(a.feasible);
     // Each step is rounded to a nanosecond of the clock.
     const double rounding = double(plan.jobs[0].steps) * 1e-9;
@@ -110,7 +110,7 @@ TEST_CASE("the cost is linear in every price, and in all of them together") {
     const int factor = any_between(2, 20);
     const auto times = [factor](HourlyRate& rate) { rate.nano_usd_per_hour *= factor; };
     const int replications = 3;
-    const Forecast base = forecast_of(plan, replications);
+    const Forecast base = forecast_of_plan(plan, replications);
     RC_PRE(base.feasible);
     Plan all = plan;
     double sum_of_parts = 0;  // what each price alone adds, when it is multiplied
@@ -118,7 +118,7 @@ TEST_CASE("the cost is linear in every price, and in all of them together") {
       Plan one = plan;
       times(part(one));
       times(part(all));
-      sum_of_parts += forecast_of(one, replications).cost_usd->mean - base.cost_usd->mean;
+      sum_of_parts += forecast_of_plan(one, replications).cost_usd->mean - base.cost_usd->mean;
     };
     for (std::size_t i = 0; i < plan.pools.size(); ++i) {
       add([i](Plan& p) -> HourlyRate& { return p.pools[i].price.machine; });
@@ -126,7 +126,7 @@ TEST_CASE("the cost is linear in every price, and in all of them together") {
     }
     add([](Plan& p) -> HourlyRate& { return p.billing.management; });
     add([](Plan& p) -> HourlyRate& { return p.storage_per_gb; });
-    const Forecast together = forecast_of(all, replications);
+    const Forecast together = forecast_of_plan(all, replications);
     const double scale = together.cost_usd->mean;  // each line of a bill is rounded
     RC_ASSERT(std::abs(scale - factor * base.cost_usd->mean) <= 1e-6 * scale + 1e-6);
     RC_ASSERT(std::abs(base.cost_usd->mean + sum_of_parts - scale) <= 1e-6 * scale + 1e-6);

@@ -18,7 +18,7 @@ OwnRun job(std::int64_t batch = 64) {
           .strategy = "single",
           .batch = batch};
 }
-OwnRun run(double measured_over_modelled, std::int64_t batch = 64) {
+OwnRun own_run(double measured_over_modelled, std::int64_t batch = 64) {
   OwnRun r = job(batch);
   r.modelled = Seconds{0.01};
   r.step = measured_over_modelled * r.modelled;
@@ -39,7 +39,7 @@ TEST_CASE("without runs of one's own the forecast is the model's") {
 }
 
 TEST_CASE("one run of a job is what the next is forecast by, within a fifth") {
-  const std::vector<OwnRun> runs{run(1.6)};
+  const std::vector<OwnRun> runs{own_run(1.6)};
   const OwnEvidence e = own_evidence(runs, job());
   CHECK(e.median == Approx(1.6).epsilon(0.03));
   CHECK(e.half_width < std::log(1.2));
@@ -48,7 +48,7 @@ TEST_CASE("one run of a job is what the next is forecast by, within a fifth") {
 }
 
 TEST_CASE("what is less alike says less, and another machine nothing") {
-  const std::vector<OwnRun> runs{run(1.6)};
+  const std::vector<OwnRun> runs{own_run(1.6)};
   OwnRun other = job(256);
   const OwnEvidence size = own_evidence(runs, other);
   other.network = "gpt2_small";
@@ -70,7 +70,7 @@ TEST_CASE("one more run never widens the range") {
   std::vector<OwnRun> runs;
   double before = own_evidence(runs, job()).half_width;
   for (const double factor : {1.2, 0.7, 3.0, 1.1}) {
-    runs.push_back(run(factor, 16));
+    runs.push_back(own_run(factor, 16));
     const double after = own_evidence(runs, job()).half_width;
     CHECK(after <= before);
     before = after;
@@ -80,7 +80,7 @@ TEST_CASE("one more run never widens the range") {
 TEST_CASE("a run of one's own survives the history's file") {
   HistoryRecord record;
   record.kind = HistoryRecord::Kind::run;
-  record.own = run(1.5);
+  record.own = own_run(1.5);
   record.own->workers = 3;
   const History read = parse_history(to_line(record));
   REQUIRE(read.records.size() == 1);
@@ -99,7 +99,7 @@ TEST_CASE("own evidence sets the factor of what was probed, the start and the sa
   pool.accelerator.reset();
   pool.measured_rates = std::make_shared<const WorkerRates>();
   const OwnRun question = own_question(plan, "epyc, 2 cores");
-  OwnRun earlier = run(2);
+  OwnRun earlier = own_run(2);
   earlier.network = question.network;
   earlier.unit = question.unit;
   earlier.batch = question.batch;

@@ -6,7 +6,7 @@ namespace reckon {
 namespace {
 
 /// An hour, of which the second attempt was waited for ten minutes.
-Measurements run() {
+Measurements billed_run() {
   Measurements m;
   m.runs.resize(2);
   m.runs[1].attempt = 1;
@@ -38,7 +38,7 @@ RunRates rates() {
 double usd(const RunBill& bill, CostPart part) { return to_usd(bill.parts[std::size_t(part)]).v; }
 
 TEST_CASE("nodes are paid for while the job waits to be started again, as idle") {
-  const RunBill bill = bill_of(rates(), run());
+  const RunBill bill = bill_of(rates(), billed_run());
   CHECK(usd(bill, CostPart::machines) == Approx(2 * 1 * 50.0 / 60));
   CHECK(usd(bill, CostPart::accelerators) == Approx(2 * 3 * 50.0 / 60));
   CHECK(usd(bill, CostPart::idle) == Approx(2 * 4 * 10.0 / 60));
@@ -49,7 +49,7 @@ TEST_CASE("nodes are paid for while the job waits to be started again, as idle")
 }
 
 TEST_CASE("a node that was asked for later is paid for from then on") {
-  Measurements m = run();
+  Measurements m = billed_run();
   m.provisioning.push_back({"gpu", 1, "machine", Seconds{1800}, Seconds{60}, true});
   m.provisioning.push_back({"gpu", 0, "machine", Seconds{1200}, Seconds{60}, false});  // never came
   const RunBill bill = bill_of(rates(), m);
@@ -60,7 +60,7 @@ TEST_CASE("a reserved node costs its reservation's price until that ends") {
   RunRates r = rates();
   r.billing.management = r.storage = {};
   r.pools[0].reservation = PlannedReservation{1, {2'000'000'000}, Seconds{1800}};
-  const RunBill bill = bill_of(r, run());
+  const RunBill bill = bill_of(r, billed_run());
   CHECK(to_usd(bill.total).v == Approx(4 + 0.5 * 2 + 0.5 * 4));
 }
 

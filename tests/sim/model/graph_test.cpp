@@ -9,15 +9,15 @@ using namespace reckon;
 
 namespace {
 
-LayerId id(std::uint32_t i) { return LayerId{i}; }
+LayerId layer_id(std::uint32_t i) { return LayerId{i}; }
 
 /// 4 -> 6 -> 2 -> loss.
 std::vector<Layer> small() {
   return {{.name = "input", .op = InputLayer{}},
-          {.name = "fc1", .op = Linear{4, 6}, .inputs = {id(0)}},
-          {.name = "relu", .op = Activation{}, .inputs = {id(1)}},
-          {.name = "fc2", .op = Linear{6, 2}, .inputs = {id(2)}},
-          {.name = "loss", .op = SoftmaxCrossEntropy{2}, .inputs = {id(3)}}};
+          {.name = "fc1", .op = Linear{4, 6}, .inputs = {layer_id(0)}},
+          {.name = "relu", .op = Activation{}, .inputs = {layer_id(1)}},
+          {.name = "fc2", .op = Linear{6, 2}, .inputs = {layer_id(2)}},
+          {.name = "loss", .op = SoftmaxCrossEntropy{2}, .inputs = {layer_id(3)}}};
 }
 
 Diagnostics errors_of(std::vector<Layer> layers, Shape input = {4}) {
@@ -39,7 +39,7 @@ TEST_CASE("a right network has its shapes inferred and its ids set") {
   REQUIRE(graph.has_value());
   CHECK(graph->layers()[1].output == Shape{6});
   CHECK(graph->layers()[4].output == Shape{1});
-  CHECK(graph->layers()[4].id == id(4));
+  CHECK(graph->layers()[4].id == layer_id(4));
   CHECK(graph->counts().size() == 5);
   CHECK(graph->parameters() == 4 * 6 + 6 + 6 * 2 + 2);
   CHECK(graph->sequence_length() == 1);
@@ -47,16 +47,16 @@ TEST_CASE("a right network has its shapes inferred and its ids set") {
 
 TEST_CASE("an input that does not exist is named") {
   auto layers = small();
-  layers[3].inputs = {id(17)};
+  layers[3].inputs = {layer_id(17)};
   CHECK(error_of(layers) == "layer 'fc2' (Linear): takes layer 17, which does not exist");
 }
 
 TEST_CASE("an input that stands later is named, with what to do") {
   auto layers = small();
   std::swap(layers[2], layers[3]);  // relu, at 3, takes fc1; fc2, at 2, takes relu
-  layers[2].inputs = {id(3)};
-  layers[3].inputs = {id(1)};
-  layers[4].inputs = {id(2)};
+  layers[2].inputs = {layer_id(3)};
+  layers[3].inputs = {layer_id(1)};
+  layers[4].inputs = {layer_id(2)};
   const Diagnostics errors = errors_of(layers);
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].what == "layer 'fc2' (Linear): takes 'relu', which stands later");
@@ -65,7 +65,7 @@ TEST_CASE("an input that stands later is named, with what to do") {
 
 TEST_CASE("a cycle is told apart from a wrong order, and its layers are listed") {
   auto layers = small();
-  layers[1].inputs = {id(2)};  // fc1 <-> relu
+  layers[1].inputs = {layer_id(2)};  // fc1 <-> relu
   const Diagnostics errors = errors_of(layers);
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].what == "layer 'fc1' (Linear): takes 'relu', which depends on it");
@@ -74,7 +74,7 @@ TEST_CASE("a cycle is told apart from a wrong order, and its layers are listed")
 
 TEST_CASE("a layer that takes itself is a cycle") {
   auto layers = small();
-  layers[2].inputs = {id(2)};
+  layers[2].inputs = {layer_id(2)};
   CHECK(error_of(layers) == "layer 'relu' (Activation): takes 'relu', which depends on it");
 }
 
@@ -85,7 +85,7 @@ TEST_CASE("a shape that does not fit is told with both shapes") {
         "layer 'fc2' (Linear): is built for 5 input features, its input is (6)");
 
   layers = small();
-  layers[2] = {.name = "sum", .op = Add{}, .inputs = {id(0), id(1)}};
+  layers[2] = {.name = "sum", .op = Add{}, .inputs = {layer_id(0), layer_id(1)}};
   CHECK(error_of(layers) == "layer 'sum' (Add): its inputs differ in shape: (4) and (6)");
 }
 
@@ -97,12 +97,13 @@ TEST_CASE("an image in front of a linear layer asks for a Flatten") {
 }
 
 TEST_CASE("a kernel larger than its image is named with both sizes") {
-  std::vector<Layer> layers{{.name = "input", .op = InputLayer{}},
-                            {.name = "conv",
-                             .op = Conv2d{.in = 3, .out = 8, .kernel_h = 5, .kernel_w = 5},
-                             .inputs = {id(0)}},
-                            {.name = "pool", .op = GlobalAveragePool{}, .inputs = {id(1)}},
-                            {.name = "loss", .op = SoftmaxCrossEntropy{8}, .inputs = {id(2)}}};
+  std::vector<Layer> layers{
+      {.name = "input", .op = InputLayer{}},
+      {.name = "conv",
+       .op = Conv2d{.in = 3, .out = 8, .kernel_h = 5, .kernel_w = 5},
+       .inputs = {layer_id(0)}},
+      {.name = "pool", .op = GlobalAveragePool{}, .inputs = {layer_id(1)}},
+      {.name = "loss", .op = SoftmaxCrossEntropy{8}, .inputs = {layer_id(2)}}};
   CHECK(error_of(layers, {3, 4, 4}) ==
         "layer 'conv' (Conv2d): a kernel of 5x5 does not fit into (3, 4, 4) with padding 0");
   CHECK(error_of(layers, {1, 8, 8}) ==
@@ -112,9 +113,11 @@ TEST_CASE("a kernel larger than its image is named with both sizes") {
 TEST_CASE("attention names the input whose shape is wrong") {
   std::vector<Layer> layers{
       {.name = "input", .op = InputLayer{}},
-      {.name = "embedding", .op = Embedding{10, 8}, .inputs = {id(0)}},
-      {.name = "attention", .op = Attention{4, 2, 2}, .inputs = {id(1), id(1), id(1)}},
-      {.name = "loss", .op = SoftmaxCrossEntropy{8}, .inputs = {id(2)}}};
+      {.name = "embedding", .op = Embedding{10, 8}, .inputs = {layer_id(0)}},
+      {.name = "attention",
+       .op = Attention{4, 2, 2},
+       .inputs = {layer_id(1), layer_id(1), layer_id(1)}},
+      {.name = "loss", .op = SoftmaxCrossEntropy{8}, .inputs = {layer_id(2)}}};
   CHECK(error_of(layers, {5}) ==
         "layer 'attention' (Attention): takes k of (5, 4), its input is (5, 8)");
   layers[2].inputs.pop_back();
@@ -131,8 +134,9 @@ TEST_CASE("a network without a loss is refused") {
 
 TEST_CASE("a layer that the loss does not need is named, with all that serves it alone") {
   auto layers = small();
-  layers.insert(layers.begin() + 4, {.name = "probe", .op = Linear{6, 3}, .inputs = {id(2)}});
-  layers.insert(layers.begin() + 5, {.name = "probe.relu", .op = Activation{}, .inputs = {id(4)}});
+  layers.insert(layers.begin() + 4, {.name = "probe", .op = Linear{6, 3}, .inputs = {layer_id(2)}});
+  layers.insert(layers.begin() + 5,
+                {.name = "probe.relu", .op = Activation{}, .inputs = {layer_id(4)}});
   const Diagnostics errors = errors_of(layers);
   REQUIRE(errors.size() == 2);
   CHECK(errors[0].what ==
@@ -143,9 +147,9 @@ TEST_CASE("a layer that the loss does not need is named, with all that serves it
 
 TEST_CASE("two losses must be summed") {
   auto layers = small();
-  layers.push_back({.name = "loss2", .op = SoftmaxCrossEntropy{2}, .inputs = {id(3)}});
+  layers.push_back({.name = "loss2", .op = SoftmaxCrossEntropy{2}, .inputs = {layer_id(3)}});
   CHECK(error_of(layers) == "layer 'loss' (SoftmaxCrossEntropy): is a second loss beside 'loss2'");
-  layers.push_back({.name = "total", .op = Add{}, .inputs = {id(4), id(5)}});
+  layers.push_back({.name = "total", .op = Add{}, .inputs = {layer_id(4), layer_id(5)}});
   CHECK(errors_of(layers).empty());
 }
 
@@ -187,19 +191,19 @@ TEST_CASE("an input of no or negative size is refused") {
 TEST_CASE("tied weights must be those of an earlier layer, in the same shape") {
   std::vector<Layer> layers{
       {.name = "input", .op = InputLayer{}},
-      {.name = "wte", .op = Embedding{10, 8}, .inputs = {id(0)}},
-      {.name = "head", .op = Linear{8, 10, false}, .inputs = {id(1)}, .tied_to = id(1)},
-      {.name = "loss", .op = SoftmaxCrossEntropy{10}, .inputs = {id(2)}}};
+      {.name = "wte", .op = Embedding{10, 8}, .inputs = {layer_id(0)}},
+      {.name = "head", .op = Linear{8, 10, false}, .inputs = {layer_id(1)}, .tied_to = layer_id(1)},
+      {.name = "loss", .op = SoftmaxCrossEntropy{10}, .inputs = {layer_id(2)}}};
   const auto graph = ModelGraph::make("test", SampleUnit::sequence, {5}, layers);
   REQUIRE(graph.has_value());
   CHECK(graph->parameters() == 80);
-  layers[2].tied_to = id(3);
+  layers[2].tied_to = layer_id(3);
   CHECK(error_of(layers, {5}) ==
         "layer 'head' (Linear): is tied to layer 3, which is not an earlier layer");
-  layers[2].tied_to = id(0);
+  layers[2].tied_to = layer_id(0);
   CHECK(error_of(layers, {5}) ==
         "layer 'head' (Linear): cannot share the weights of 'input' (InputLayer)");
-  layers[2].tied_to = id(1);
+  layers[2].tied_to = layer_id(1);
   layers[1].op = Embedding{11, 8};
   CHECK(error_of(layers, {5}) ==
         "layer 'head' (Linear): has weights of (10, 8), those of 'wte' are (11, 8)");
@@ -209,9 +213,10 @@ TEST_CASE("all mistakes come at once, and none twice") {
   auto layers = small();
   layers[1].op = Linear{3, 6};  // the shapes behind it are unknown, and not complained about
   layers[2].name = "fc1";
-  layers.insert(layers.begin() + 1, {.name = "unused", .op = Linear{4, 0}, .inputs = {id(0)}});
+  layers.insert(layers.begin() + 1,
+                {.name = "unused", .op = Linear{4, 0}, .inputs = {layer_id(0)}});
   for (std::size_t i = 3; i < layers.size(); ++i)
-    layers[i].inputs = {id(static_cast<std::uint32_t>(i - 1))};
+    layers[i].inputs = {layer_id(static_cast<std::uint32_t>(i - 1))};
   std::vector<std::string> whats;
   for (const Diagnostic& d : errors_of(layers)) whats.push_back(d.what);
   CHECK(whats ==
@@ -328,15 +333,15 @@ TEST_CASE("a chain of any length keeps its order, and any broken link is found")
     std::vector<Layer> layers{{.name = "input", .op = InputLayer{}}};
     for (std::uint32_t i = 1; i <= n; ++i) {
       layers.push_back(
-          {.name = "fc" + std::to_string(i), .op = Linear{4, 4}, .inputs = {id(i - 1)}});
+          {.name = "fc" + std::to_string(i), .op = Linear{4, 4}, .inputs = {layer_id(i - 1)}});
     }
-    layers.push_back({.name = "loss", .op = SoftmaxCrossEntropy{4}, .inputs = {id(n)}});
+    layers.push_back({.name = "loss", .op = SoftmaxCrossEntropy{4}, .inputs = {layer_id(n)}});
     const auto graph = ModelGraph::make("chain", SampleUnit::record, {4}, layers);
     RC_ASSERT(graph.has_value());
     for (std::uint32_t i = 0; i <= n + 1; ++i) RC_ASSERT(graph->layers()[i].name == layers[i].name);
     // Skip a layer: it alone becomes useless.
     const std::uint32_t skipped = *rc::gen::inRange(1u, n + 1);
-    layers[skipped + 1].inputs = {id(skipped - 1)};
+    layers[skipped + 1].inputs = {layer_id(skipped - 1)};
     const Diagnostics errors = errors_of(layers);
     RC_ASSERT(errors.size() == 1u);
     RC_ASSERT(errors[0].what.find("'" + layers[skipped].name + "'") != std::string::npos);

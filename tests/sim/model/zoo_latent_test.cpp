@@ -11,12 +11,12 @@ using reckon::test::zoo;
 
 namespace {
 
-const LayerCount& count_of(const ModelGraph& graph, std::string_view name) {
+const LayerCount& latent_count_of(const ModelGraph& graph, std::string_view name) {
   return graph.counts()[index(layer(graph, name).id)];
 }
 
 /// A network small enough to count by hand.
-TransformerDimensions small() {
+TransformerDimensions latent_small() {
   return {.layers = 3,
           .hidden = 64,
           .heads = 4,
@@ -45,7 +45,7 @@ ModelGraph made(const TransformerDimensions& d) {
   return std::move(*graph);
 }
 
-std::string errors_of(const TransformerDimensions& d) {
+std::string latent_errors_of(const TransformerDimensions& d) {
   const auto graph = make_transformer("small", d);
   REQUIRE_FALSE(graph.has_value());
   return format(graph.error());
@@ -61,7 +61,7 @@ TEST_CASE("DeepSeek's models have the parameters that their papers print, within
     CAPTURE(name);
     const ModelGraph net = zoo(name);
     CHECK(double(net.parameters()) == Approx(all).epsilon(0.005));
-    const auto table = count_of(net, "model.embed_tokens").parameters;
+    const auto table = latent_count_of(net, "model.embed_tokens").parameters;
     CHECK(std::abs(double(net.active_parameters() - table) - active) < active_half);
   };
   check("deepseek_v2", 236e9, 21e9, 0.5e9);
@@ -71,7 +71,7 @@ TEST_CASE("DeepSeek's models have the parameters that their papers print, within
 }
 
 TEST_CASE("latent attention has the weights of its equations") {
-  const ModelGraph net = made(small());
+  const ModelGraph net = made(latent_small());
   // c_q = W_dq h, norm, q = W_uq c_q; c_kv = W_dkv h, norm, k_r = W_kr h, k = W_uk c_kv, v = W_uv
   // c_kv; W_o [arXiv:2405.04434, appendix C].
   const std::int64_t attention =
@@ -82,21 +82,21 @@ TEST_CASE("latent attention has the weights of its equations") {
   const std::int64_t met = 64 * 6 + 2 * 3 * 64 * 24 + 3 * 64 * 48;
   CHECK(net.active_parameters() == 2 * 100 * 64 + 64 + 3 * (attention + norms) + dense + 2 * met);
 
-  TransformerDimensions plain_queries = small();
+  TransformerDimensions plain_queries = latent_small();
   plain_queries.q_lora_rank = 0;
   CHECK(made(plain_queries).parameters() ==
         net.parameters() - 3 * (64 * 28 + 28 + 28 * 4 * 16 - 64 * 4 * 16));
 }
 
 TEST_CASE("scores are as wide as keys, values as values") {
-  const ModelGraph net = made(small());
-  const LayerCount& attention = count_of(net, "model.layers.0.self_attn");
+  const ModelGraph net = made(latent_small());
+  const LayerCount& attention = latent_count_of(net, "model.layers.0.self_attn");
   CHECK(attention.matrix.v == 2.0 * 8 * 8 * 4 * (16 + 10));
   CHECK(layer(net, "model.layers.0.self_attn").output == Shape{8, 4 * 10});
   CHECK(layer(net, "model.layers.0.self_attn.k.concat").output == Shape{8, 4 * 16});
   // Kept: q and k (16 a head), v and the output (10 a head).
   const auto kept = [&](std::string_view name) {
-    return count_of(net, std::string("model.layers.0.self_attn") + std::string(name))
+    return latent_count_of(net, std::string("model.layers.0.self_attn") + std::string(name))
         .saved_elements;
   };
   CHECK(kept(".q.rotary") + kept(".k.concat") + kept(".kv_b_proj.v") + kept("") ==
@@ -105,7 +105,7 @@ TEST_CASE("scores are as wide as keys, values as values") {
 }
 
 TEST_CASE("the first layers are dense, the others have routed and shared experts") {
-  const ModelGraph net = made(small());
+  const ModelGraph net = made(latent_small());
   const auto has = [&](std::string_view name) {
     return std::ranges::any_of(net.layers(), [&](const Layer& l) { return l.name == name; });
   };
@@ -117,7 +117,7 @@ TEST_CASE("the first layers are dense, the others have routed and shared experts
 }
 
 TEST_CASE("tensor parallelism cuts latent attention by heads and leaves the latents whole") {
-  const ModelGraph net = made(small());
+  const ModelGraph net = made(latent_small());
   const auto sharding = shard_layers(net);
   const auto cut = [&](std::string_view name) {
     const std::string full = std::string("model.layers.0.self_attn.") + std::string(name);
@@ -137,16 +137,16 @@ TEST_CASE("tensor parallelism cuts latent attention by heads and leaves the late
 }
 
 TEST_CASE("latent attention is only simulated, and says what does not go with it") {
-  const ModelGraph net = made(small());
+  const ModelGraph net = made(latent_small());
   CHECK(only_simulated(layer(net, "model.layers.0.self_attn").op));
   CHECK(only_simulated(layer(net, "model.layers.0.self_attn.k.concat").op));
-  TransformerDimensions d = small();
+  TransformerDimensions d = latent_small();
   d.rope_head_width = 0;
-  CHECK_THAT(errors_of(d), Catch::Contains("rope_head_width of a transformer is 0"));
-  d = small();
+  CHECK_THAT(latent_errors_of(d), Catch::Contains("rope_head_width of a transformer is 0"));
+  d = latent_small();
   d.kv_heads = 2;
-  CHECK_THAT(errors_of(d), Catch::Contains("kv_lora_rank and another kind of attention"));
-  d = small();
+  CHECK_THAT(latent_errors_of(d), Catch::Contains("kv_lora_rank and another kind of attention"));
+  d = latent_small();
   d.dense_layers = 4;
-  CHECK_THAT(errors_of(d), Catch::Contains("dense_layers of a transformer is 4"));
+  CHECK_THAT(latent_errors_of(d), Catch::Contains("dense_layers of a transformer is 4"));
 }

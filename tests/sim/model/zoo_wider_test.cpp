@@ -25,7 +25,7 @@ std::int64_t parameters_under(const ModelGraph& net, const std::string& prefix) 
   return sum;
 }
 
-const LayerCount& count_of(const ModelGraph& net, const std::string& name) {
+const LayerCount& layer_count_of(const ModelGraph& net, const std::string& name) {
   return net.counts()[index(layer(net, name).id)];
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("GNMT has the parameters of the reference's layers") {
   CHECK(layer(net, "decoder.att_rnn.attn.sum_qk").output == Shape{30 * 30, h});
   CHECK(layer(net, "decoder.att_rnn.attn.context").output == Shape{30, h});
   // The target's words are looked up in the source's table.
-  CHECK(count_of(net, "decoder.embedder").parameters == 0);
+  CHECK(layer_count_of(net, "decoder.embedder").parameters == 0);
 }
 
 TEST_CASE("Transformer-XL has the size that its paper prints for its base model") {
@@ -72,13 +72,14 @@ TEST_CASE("Transformer-XL attends to as many tokens before its segment, and to d
   CHECK(layer(net, "layers.0.dec_attn.cat.tokens").output == Shape{2 * T, D});
   CHECK(layer(net, "layers.0.dec_attn").output == Shape{T, D});
   // Scores, scores of distances and values: three products of T x 2T over 8 heads of 64.
-  CHECK(count_of(net, "layers.0.dec_attn").matrix.v == 3.0 * 2 * T * 2 * T * D);
+  CHECK(layer_count_of(net, "layers.0.dec_attn").matrix.v == 3.0 * 2 * T * 2 * T * D);
   // A layer: q, k, v, r and output of D x D, 2,048 wide feed-forward, two norms.
   CHECK(parameters_under(net, "layers.0.") == 5 * D * D + 2 * D * 2048 + 2048 + D + 4 * D);
   // Most words are among the first 19,997; the others share the rest of the softmax.
   CHECK(layer(net, "crit.0.logits").output == Shape{T, 20000});
   CHECK(layer(net, "crit.2.logits").output == Shape{5, 160000});
-  CHECK(count_of(net, "crit.2.logits").parameters == 160000);  // the matrix is the embedding's
+  CHECK(layer_count_of(net, "crit.2.logits").parameters ==
+        160000);  // the matrix is the embedding's
   CHECK(layer(zoo("transformer_xl_base_softmax"), "crit.0.logits").output == Shape{T, 267735});
 }
 
@@ -109,7 +110,7 @@ TEST_CASE("DeepSpeech2's second convolution has the work of the reference's, whi
   // model.py: (32, 41, T/2) outputs of 32 * 21 * 11 products each.
   const ModelGraph net = zoo("deepspeech2");
   CHECK(net.sequence_length() == 500);
-  CHECK(count_of(net, "conv.3").matrix.v == 2.0 * 32 * 21 * 11 * 32 * 41 * 250);
+  CHECK(layer_count_of(net, "conv.3").matrix.v == 2.0 * 32 * 21 * 11 * 32 * 41 * 250);
   CHECK(layer(net, "conv.times").output == Shape{250, 32 * 41});
   // Five bidirectional GRUs, 800 wide, the first over 1,312 features; norms between them.
   std::int64_t rnns = 2 * recurrent(1312, 800, 3) + 4 * (2 * recurrent(800, 800, 3) + 2 * 800);
@@ -126,7 +127,7 @@ TEST_CASE("sound halves its frames once in Jasper and QuartzNet") {
   // Jasper's tenth block adds the inputs of all ten; QuartzNet's blocks add their own.
   CHECK(layer(zoo("jasper"), "encoder.layers.10.add").inputs.size() == 11);
   CHECK(layer(zoo("quartznet"), "encoder.layers.10.add").inputs.size() == 2);
-  CHECK(count_of(zoo("quartznet"), "encoder.layers.1.conv.0.depthwise").depthwise);
+  CHECK(layer_count_of(zoo("quartznet"), "encoder.layers.1.conv.0.depthwise").depthwise);
 }
 
 TEST_CASE("nnU-Net plans the network of MLPerf's 3D U-Net for four channels and classes") {
@@ -184,7 +185,7 @@ TEST_CASE("Stable Diffusion's tokens become the image that they were made of") {
   CHECK(layer(net, "input_blocks.1.1.transformer_blocks.0.attn2.to_k").output == Shape{77, 320});
   CHECK(layer(net, "middle_block.2.add").output == Shape{1280, 8, 8});
   // Nothing before the text is trained: its projections have a gradient of their weights alone.
-  const LayerCount& text = count_of(net, "middle_block.1.transformer_blocks.0.attn2.to_k");
+  const LayerCount& text = layer_count_of(net, "middle_block.1.transformer_blocks.0.attn2.to_k");
   CHECK(text.backward.v == text.forward.v);
 }
 
@@ -205,8 +206,8 @@ TEST_CASE(
   CHECK(layer(net, "gen.tanh").output == Shape{3, 32, 32});
   CHECK(layer(net, "real.dis.block4.add").output == Shape{128, 8, 8});
   // The images of the data have no gradient, those of the generator have.
-  const LayerCount& real = count_of(net, "real.dis.block1.c1");
-  const LayerCount& made = count_of(net, "generator.dis.block1.c1");
+  const LayerCount& real = layer_count_of(net, "real.dis.block1.c1");
+  const LayerCount& made = layer_count_of(net, "generator.dis.block1.c1");
   CHECK(real.backward.v == real.forward.v);
   CHECK(made.backward.v == 2 * made.forward.v);
 }

@@ -12,7 +12,7 @@ namespace {
 SimTime at(double seconds) { return SimTime{} + to_clock(Seconds{seconds}); }
 double since(const JobTimes& job) { return to_seconds(*job.end - job.submit).count(); }
 
-JobRequest job(std::int64_t steps, int gpus, SimTime submit, std::vector<double> rates) {
+JobRequest gavel_job(std::int64_t steps, int gpus, SimTime submit, std::vector<double> rates) {
   return {
       .submit = submit, .worker = pod_of_gpus(gpus), .work = StepsByKind{steps, std::move(rates)}};
 }
@@ -30,14 +30,14 @@ constexpr const char* kTable = R"json({"k80": {"('LM', 1)": {"null": 1.0, "('LM'
 
 TEST_CASE("a job takes the kind on which it is fastest, and ends with its last step") {
   // 1,000 steps at 2.5 a second: 900 in the first round of 360 s, 100 in the second.
-  const QueueRun r = run({job(1000, 1, at(0), {1, 2.5})});
+  const QueueRun r = run({gavel_job(1000, 1, at(0), {1, 2.5})});
   CHECK(since(r.jobs[0]) == Approx(400));
   CHECK(*r.jobs[0].start == at(0));
 }
 
 TEST_CASE("a round is as long as its longest job needs for whole steps") {
   // 0.01 steps a second: 3 steps in 360 s, which take 300 s; then 3 and 1.
-  const QueueRun r = run({job(7, 1, at(0), {0.01, 0.01})});
+  const QueueRun r = run({gavel_job(7, 1, at(0), {0.01, 0.01})});
   CHECK(since(r.jobs[0]) == Approx(700));
   CHECK(r.gpu_seconds == Approx(700));
 }
@@ -45,8 +45,9 @@ TEST_CASE("a round is as long as its longest job needs for whole steps") {
 TEST_CASE("what comes within a round waits for its end, and for the next decision") {
   // The first decision is at 0 and, as Gavel has it, one more at the first round's end; from then
   // on 1,920 s pass: job 2 comes at 400 and starts at 360 + 6 x 360.
-  const std::vector<JobRequest> jobs{job(100'000, 1, at(0), {1, 2}), job(100, 1, at(10), {1, 2}),
-                                     job(100, 1, at(400), {1, 2})};
+  const std::vector<JobRequest> jobs{gavel_job(100'000, 1, at(0), {1, 2}),
+                                     gavel_job(100, 1, at(10), {1, 2}),
+                                     gavel_job(100, 1, at(400), {1, 2})};
   const QueueRun r = run(jobs, {{"k80", 2}, {"v100", 1}});
   CHECK(*r.jobs[1].start == at(360));
   CHECK(*r.jobs[2].start == at(360 + 6 * 360));
@@ -54,7 +55,8 @@ TEST_CASE("what comes within a round waits for its end, and for the next decisio
 
 TEST_CASE("a decision moves a job to a faster kind that became free") {
   // Job 1 runs on the K80 at 1 step a second until job 0 left the V100 and 1,920 s passed.
-  const std::vector<JobRequest> jobs{job(720, 1, at(0), {1, 2}), job(10'000, 1, at(0), {1, 2})};
+  const std::vector<JobRequest> jobs{gavel_job(720, 1, at(0), {1, 2}),
+                                     gavel_job(10'000, 1, at(0), {1, 2})};
   const QueueRun r = run(jobs);
   CHECK(since(r.jobs[0]) == Approx(360));
   // Decided at 0 and (job 0 left) at 360: 360 steps are done by then, 9,640 follow at 2 a second.
@@ -62,10 +64,10 @@ TEST_CASE("a decision moves a job to a faster kind that became free") {
 }
 
 TEST_CASE("who finds no GPU free ends the decision, who runs nowhere is passed over") {
-  const std::vector<JobRequest> jobs{job(100'000, 1, at(0), {1, 2}),
-                                     job(1000, 1, at(0), {0, 5}),   // not on a K80
-                                     job(1000, 1, at(0), {1, 2}),   // gets the K80
-                                     job(1000, 3, at(0), {1, 2})};  // no kind has three
+  const std::vector<JobRequest> jobs{gavel_job(100'000, 1, at(0), {1, 2}),
+                                     gavel_job(1000, 1, at(0), {0, 5}),   // not on a K80
+                                     gavel_job(1000, 1, at(0), {1, 2}),   // gets the K80
+                                     gavel_job(1000, 3, at(0), {1, 2})};  // no kind has three
   const QueueRun r = run_gavel(jobs, kTwoKinds, {}, 0, 3);
   CHECK(*r.jobs[2].start == at(0));
   CHECK(*r.jobs[1].start > at(50'000 - 1));

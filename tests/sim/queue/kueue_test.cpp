@@ -37,11 +37,11 @@ JobList list_of(const std::vector<Asked>& asked) {
   return list;
 }
 
-QueueRun run(const JobList& list, const KueueSpec& kueue, std::vector<NodeGroup> groups,
-             const std::vector<std::string>& pools = kPool) {
+QueueRun kueue_run(const JobList& list, const KueueSpec& kueue, std::vector<NodeGroup> groups,
+                   const std::vector<std::string>& pools = kPool) {
   return run_kueue(list, groups, pools, kueue, 0, list.jobs.size());
 }
-double start(const QueueRun& run, std::size_t k) {
+double kueue_start(const QueueRun& run, std::size_t k) {
   return double((run.jobs[k].start.value() - SimTime{}) / std::chrono::seconds(1));
 }
 double end(const QueueRun& run, std::size_t k) {
@@ -87,9 +87,9 @@ TEST_CASE("a queue within its quota is admitted before one that borrows") {
   const KueueSpec kueue{{}, {}, {queue("a", 9), queue("b", 12)}};
   const JobList list =
       list_of({{0, 100, 9, "a"}, {0, 50, 12, "b"}, {1, 10, 6, "a"}, {2, 10, 8, "b"}});
-  const QueueRun r = run(list, kueue, {{21, 1, 0}});
-  CHECK(start(r, 3) == 50);  // though it came later
-  CHECK(start(r, 2) == 60);
+  const QueueRun r = kueue_run(list, kueue, {{21, 1, 0}});
+  CHECK(kueue_start(r, 3) == 50);  // though it came later
+  CHECK(kueue_start(r, 2) == 60);
 }
 
 TEST_CASE("StrictFIFO blocks behind the first, BestEffortFIFO passes it over") {
@@ -98,18 +98,18 @@ TEST_CASE("StrictFIFO blocks behind the first, BestEffortFIFO passes it over") {
     q.strategy = strategy;
     const KueueSpec kueue{{}, {}, {q}};
     const QueueRun r =
-        run(list_of({{0, 100, 6, ""}, {1, 10, 4, ""}, {2, 10, 2, ""}}), kueue, {{1, 8, 0}});
-    CHECK(start(r, 1) == 100);
-    CHECK(start(r, 2) == (strategy == QueueingStrategy::strict_fifo ? 100 : 2));
+        kueue_run(list_of({{0, 100, 6, ""}, {1, 10, 4, ""}, {2, 10, 2, ""}}), kueue, {{1, 8, 0}});
+    CHECK(kueue_start(r, 1) == 100);
+    CHECK(kueue_start(r, 2) == (strategy == QueueingStrategy::strict_fifo ? 100 : 2));
   }
 }
 
 TEST_CASE("priority goes before age within a queue") {
   const KueueSpec kueue{{}, {}, {queue("a", 8)}};
-  const QueueRun r =
-      run(list_of({{0, 100, 8, ""}, {1, 10, 8, "", 1}, {2, 10, 8, "", 5}}), kueue, {{1, 8, 0}});
-  CHECK(start(r, 2) == 100);
-  CHECK(start(r, 1) == 110);
+  const QueueRun r = kueue_run(list_of({{0, 100, 8, ""}, {1, 10, 8, "", 1}, {2, 10, 8, "", 5}}),
+                               kueue, {{1, 8, 0}});
+  CHECK(kueue_start(r, 2) == 100);
+  CHECK(kueue_start(r, 1) == 110);
 }
 
 TEST_CASE("flavors are tried in order, and whenCanBorrow decides whether borrowing ends it") {
@@ -120,21 +120,22 @@ TEST_CASE("flavors are tried in order, and whenCanBorrow decides whether borrowi
   const std::vector<NodeGroup> groups{{8, 1, 0}, {8, 1, 1}};
   // Job 0 takes the own spot GPUs; job 1 could borrow b's, or take demand; b then wants its own.
   const JobList list = list_of({{0, 100, 4, "a"}, {1, 100, 4, "a"}, {2, 10, 4, "b"}});
-  CHECK(start(run(list, {{}, {}, {a, b}}, groups, pools), 2) == 100);
+  CHECK(kueue_start(kueue_run(list, {{}, {}, {a, b}}, groups, pools), 2) == 100);
   a.fungibility.when_can_borrow = WhenCan::try_next_flavor;
-  CHECK(start(run(list, {{}, {}, {a, b}}, groups, pools), 2) == 2);
+  CHECK(kueue_start(kueue_run(list, {{}, {}, {a, b}}, groups, pools), 2) == 2);
 }
 
 TEST_CASE("reclaimWithinCohort takes back what others borrow, by policy") {
   ClusterQueueSpec b = queue("b", 8);
   const JobList list = list_of({{0, 100, 8, "a", 5}, {1, 100, 8, "a", 5}, {10, 50, 8, "b", 1}});
   const std::vector<NodeGroup> groups{{2, 8, 0}};
-  CHECK(start(run(list, {{}, {}, {queue("a", 8), b}}, groups), 2) == 100);  // Never
+  CHECK(kueue_start(kueue_run(list, {{}, {}, {queue("a", 8), b}}, groups), 2) == 100);  // Never
   b.preemption.reclaim_within_cohort = ReclaimPolicy::lower_priority;
-  CHECK(start(run(list, {{}, {}, {queue("a", 8), b}}, groups), 2) == 100);  // theirs is higher
+  CHECK(kueue_start(kueue_run(list, {{}, {}, {queue("a", 8), b}}, groups), 2) ==
+        100);  // theirs is higher
   b.preemption.reclaim_within_cohort = ReclaimPolicy::any;
-  const QueueRun r = run(list, {{}, {}, {queue("a", 8), b}}, groups);
-  CHECK(start(r, 2) == 10);
+  const QueueRun r = kueue_run(list, {{}, {}, {queue("a", 8), b}}, groups);
+  CHECK(kueue_start(r, 2) == 10);
   CHECK(r.jobs[1].preemptions == 1);  // the last admitted
   CHECK(end(r, 0) == 100);
   CHECK(end(r, 1) == 60 + 100);  // it starts again
@@ -146,9 +147,9 @@ TEST_CASE("an evicted job goes on from its last checkpoint") {
   const JobList list = list_of({{0, 100, 8, "a"}, {0, 100, 8, "a"}, {45, 50, 8, "b"}});
   const std::vector<NodeGroup> groups{{2, 8, 0}};
   KueueSpec kueue{{}, Seconds{20}, {queue("a", 8), b}};
-  CHECK(end(run(list, kueue, groups), 1) == 95 + 60);  // 40 s are saved
+  CHECK(end(kueue_run(list, kueue, groups), 1) == 95 + 60);  // 40 s are saved
   kueue.checkpoint = Seconds{0};
-  const QueueRun r = run(list, kueue, groups);
+  const QueueRun r = kueue_run(list, kueue, groups);
   CHECK(end(r, 1) == 95 + 55);
   CHECK(r.gpu_seconds == Approx(8 * 250));  // nothing is done twice
 }
@@ -158,11 +159,12 @@ TEST_CASE("withinClusterQueue evicts lower priorities, or newer ones of the same
   const JobList list =
       list_of({{0, 100, 4, "", 1}, {1, 100, 4, "", 2}, {2, 10, 4, "", 2}, {3, 10, 4, "", 3}});
   const std::vector<NodeGroup> groups{{1, 8, 0}};
-  CHECK(start(run(list, {{}, {}, {a}}, groups), 2) == 101);  // Never: 3 goes first at 100
+  CHECK(kueue_start(kueue_run(list, {{}, {}, {a}}, groups), 2) ==
+        101);  // Never: 3 goes first at 100
   a.preemption.within_cluster_queue = WithinPolicy::lower_priority;
-  const QueueRun r = run(list, {{}, {}, {a}}, groups);
-  CHECK(start(r, 2) == 2);  // evicts job 0
-  CHECK(start(r, 3) == 3);  // evicts the last admitted of priority 2: job 2
+  const QueueRun r = kueue_run(list, {{}, {}, {a}}, groups);
+  CHECK(kueue_start(r, 2) == 2);  // evicts job 0
+  CHECK(kueue_start(r, 3) == 3);  // evicts the last admitted of priority 2: job 2
   CHECK(r.jobs[0].preemptions == 1);
   CHECK(r.jobs[2].preemptions == 1);
   CHECK(r.jobs[1].preemptions == 0);
@@ -198,9 +200,9 @@ TEST_CASE("fair sharing preempts until shares are equal, by its strategies") {
   const JobList list = list_of(asked);
   const std::vector<NodeGroup> groups{{12, 1, 0}};
   const auto started_at_10 = [&](std::vector<ShareStrategy> strategies) {
-    const QueueRun r = run(list, {strategies, {}, {a, b, c}}, groups);
+    const QueueRun r = kueue_run(list, {strategies, {}, {a, b, c}}, groups);
     int count = 0;
-    for (std::size_t k = 6; k < 12; ++k) count += start(r, k) == 10 ? 1 : 0;
+    for (std::size_t k = 6; k < 12; ++k) count += kueue_start(r, k) == 10 ? 1 : 0;
     return count;
   };
   // Classic: within its nominal 4 only. Fair: 6 each, as c has none.
@@ -215,8 +217,9 @@ TEST_CASE("admitted jobs wait for nodes of their flavor, and what is too large i
   const KueueSpec kueue{{}, {}, {queue("a", 16)}};
   const std::vector<NodeGroup> groups{{2, 8, 0}};
   // Quota is there for all, but two nodes with 5 each have no 6 together.
-  const QueueRun r = run(list_of({{0, 100, 5, ""}, {0, 50, 5, ""}, {1, 10, 6, ""}}), kueue, groups);
-  CHECK(start(r, 2) == 50);
+  const QueueRun r =
+      kueue_run(list_of({{0, 100, 5, ""}, {0, 50, 5, ""}, {1, 10, 6, ""}}), kueue, groups);
+  CHECK(kueue_start(r, 2) == 50);
   const JobList large = list_of({{0, 1, 17, ""}});
   CHECK(kueue_never(large, 0, groups, kPool, kueue) ==
         "ClusterQueue 'a' can have 16 of a flavor at most");

@@ -6,16 +6,16 @@ using namespace reckon;
 
 namespace {
 
-struct Asked {
+struct MultifactorJob {
   double submit = 0, duration = 0;
   int gpus = 1;
   std::string team = "", user = "", queue = "", qos = "";
   std::optional<double> limit = {};
 };
 
-JobList list_of(const std::vector<Asked>& asked) {
+JobList multifactor_list(const std::vector<MultifactorJob>& asked) {
   JobList list;
-  for (const Asked& a : asked) {
+  for (const MultifactorJob& a : asked) {
     std::optional<SimDuration> limit;
     if (a.limit) limit = to_clock(Seconds{*a.limit});
     list.jobs.push_back(recorded_job(SimTime{} + to_clock(Seconds{a.submit}),
@@ -28,12 +28,12 @@ JobList list_of(const std::vector<Asked>& asked) {
 
 const PartitionCells kOne{{kAllCells}};
 
-double start(const QueueRun& run, std::size_t k) {
+double multifactor_start(const QueueRun& run, std::size_t k) {
   return double((run.jobs[k].start.value() - SimTime{}) / std::chrono::seconds(1));
 }
 
-QueueRun run(const JobList& list, const SlurmSpec& slurm, std::vector<NodeGroup> groups,
-             const PartitionCells& cells = kOne) {
+QueueRun multifactor_run(const JobList& list, const SlurmSpec& slurm, std::vector<NodeGroup> groups,
+                         const PartitionCells& cells = kOne) {
   MultifactorRules rules(list, slurm, cells, gpus_of(groups));
   return run_backfill(list.jobs, groups, rules, 0, list.jobs.size());
 }
@@ -46,7 +46,7 @@ TEST_CASE("factors of partitions are over the highest, as on Slurm's page") {
   slurm.weight_partition = 5000;
   slurm.partitions = {{.name = "PartitionA", .nodes = {}, .priority_job_factor = 20},
                       {.name = "PartitionB", .nodes = {}, .priority_job_factor = 10}};
-  const JobList list = list_of({{.queue = "PartitionA"}, {.queue = "PartitionB"}});
+  const JobList list = multifactor_list({{.queue = "PartitionA"}, {.queue = "PartitionB"}});
   MultifactorRules rules(list, slurm, {{kAllCells, kAllCells}}, 8);
   CHECK(rules.priority(0, SimTime{}) == 5000);
   CHECK(rules.priority(1, SimTime{}) == 2500);
@@ -59,7 +59,7 @@ TEST_CASE("age grows to PriorityMaxAge, size is over the cluster, QOS over the h
   slurm.weight_job_size = 800;
   slurm.weight_qos = 100;
   slurm.qos = {{.name = "low", .priority = 5}, {.name = "high", .priority = 20}};
-  const JobList list = list_of({{.gpus = 4, .qos = "low"}, {.gpus = 8}});
+  const JobList list = multifactor_list({{.gpus = 4, .qos = "low"}, {.gpus = 8}});
   const auto at = [](double s) { return SimTime{} + to_clock(Seconds{s}); };
   MultifactorRules rules(list, slurm, kOne, 16);
   CHECK(rules.priority(0, at(0)) == 200 + 25);
@@ -76,13 +76,13 @@ TEST_CASE("fair share lets the account that used less go first") {
   SlurmSpec slurm;
   slurm.weight_fairshare = 1000;
   // Job 0 of `busy` fills the node; both accounts wait behind it, `busy` first.
-  const JobList list = list_of(
+  const JobList list = multifactor_list(
       {{0, 3600, 8, "busy", "ann"}, {60, 100, 8, "busy", "ann"}, {61, 100, 8, "idle", "ben"}});
-  const QueueRun fair = run(list, slurm, {{1, 8}});
-  CHECK(start(fair, 2) == 3600);
-  CHECK(start(fair, 1) == 3700);
+  const QueueRun fair = multifactor_run(list, slurm, {{1, 8}});
+  CHECK(multifactor_start(fair, 2) == 3600);
+  CHECK(multifactor_start(fair, 1) == 3700);
   slurm.weight_fairshare = 0;
-  CHECK(start(run(list, slurm, {{1, 8}}), 1) == 3600);
+  CHECK(multifactor_start(multifactor_run(list, slurm, {{1, 8}}), 1) == 3600);
 }
 
 TEST_CASE("both fair-share formulas follow the accounts' shares") {
@@ -96,13 +96,13 @@ TEST_CASE("both fair-share formulas follow the accounts' shares") {
     slurm.calc_period = Seconds{60};
     slurm.accounts = {{.name = "large", .parent = "", .fairshare = 3},
                       {.name = "small", .parent = "", .fairshare = 1}};
-    std::vector<Asked> asked;
+    std::vector<MultifactorJob> asked;
     for (int k = 0; k < 400; ++k) asked.push_back({0, 600, 8, k % 2 ? "large" : "small", "u"});
-    const JobList list = list_of(asked);
-    const QueueRun r = run(list, slurm, {{1, 8}});
+    const JobList list = multifactor_list(asked);
+    const QueueRun r = multifactor_run(list, slurm, {{1, 8}});
     int large = 0;
     for (std::size_t k = 0; k < asked.size(); ++k)
-      large += asked[k].team == "large" && start(r, k) < 200 * 600 ? 1 : 0;
+      large += asked[k].team == "large" && multifactor_start(r, k) < 200 * 600 ? 1 : 0;
     INFO("classic " << classic);
     CHECK(large == Approx(150).margin(2));
   }
@@ -111,18 +111,18 @@ TEST_CASE("both fair-share formulas follow the accounts' shares") {
 TEST_CASE("limits of a QOS hold its users back, and block nobody else") {
   SlurmSpec slurm;
   slurm.qos = {{.name = "normal", .max_gpus_per_user = 2, .max_jobs_per_user = 2}};
-  const JobList list = list_of({{0, 100, 2, "t", "ann", "", "normal"},
-                                {1, 100, 1, "t", "ann", "", "normal"},  // MaxTRESPU
-                                {2, 100, 1, "t", "ben", "", "normal"},
-                                {3, 50, 1, "t", "ben", "", "normal"},
-                                {4, 100, 1, "t", "ben", "", "normal"},  // MaxJobsPU
-                                {5, 100, 4, "t", "cem"}});
-  const QueueRun r = run(list, slurm, {{1, 8}});
-  CHECK(start(r, 1) == 100);
-  CHECK(start(r, 2) == 2);
-  CHECK(start(r, 3) == 3);
-  CHECK(start(r, 4) == 53);
-  CHECK(start(r, 5) == 5);  // 8 - 2 - 1 - 1: those who are held back reserve nothing
+  const JobList list = multifactor_list({{0, 100, 2, "t", "ann", "", "normal"},
+                                         {1, 100, 1, "t", "ann", "", "normal"},  // MaxTRESPU
+                                         {2, 100, 1, "t", "ben", "", "normal"},
+                                         {3, 50, 1, "t", "ben", "", "normal"},
+                                         {4, 100, 1, "t", "ben", "", "normal"},  // MaxJobsPU
+                                         {5, 100, 4, "t", "cem"}});
+  const QueueRun r = multifactor_run(list, slurm, {{1, 8}});
+  CHECK(multifactor_start(r, 1) == 100);
+  CHECK(multifactor_start(r, 2) == 2);
+  CHECK(multifactor_start(r, 3) == 3);
+  CHECK(multifactor_start(r, 4) == 53);
+  CHECK(multifactor_start(r, 5) == 5);  // 8 - 2 - 1 - 1: those who are held back reserve nothing
 }
 
 TEST_CASE("limits of groups hold for all jobs of a QOS, and for accounts with those below them") {
@@ -130,19 +130,19 @@ TEST_CASE("limits of groups hold for all jobs of a QOS, and for accounts with th
   slurm.qos = {{.name = "batch", .grp_gpus = 4, .max_gpus_per_account = 3}};
   slurm.accounts = {{.name = "lab", .parent = "", .fairshare = 1, .users = {}, .grp_gpus = 5},
                     {.name = "group", .parent = "lab"}};
-  const JobList list = list_of({{0, 100, 3, "a", "u", "", "batch"},
-                                {0, 100, 1, "a", "v", "", "batch"},  // MaxTRESPA
-                                {0, 100, 2, "b", "u", "", "batch"},  // GrpTRES of the QOS
-                                {0, 100, 3, "lab", "x"},
-                                {0, 100, 3, "group", "y"},  // GrpTRES of lab
-                                {0, 100, 2, "group", "y"}});
-  const QueueRun r = run(list, slurm, {{8, 8}});
-  CHECK(start(r, 0) == 0);
-  CHECK(start(r, 1) == 100);
-  CHECK(start(r, 2) == 100);
-  CHECK(start(r, 3) == 0);
-  CHECK(start(r, 4) == 100);
-  CHECK(start(r, 5) == 0);
+  const JobList list = multifactor_list({{0, 100, 3, "a", "u", "", "batch"},
+                                         {0, 100, 1, "a", "v", "", "batch"},  // MaxTRESPA
+                                         {0, 100, 2, "b", "u", "", "batch"},  // GrpTRES of the QOS
+                                         {0, 100, 3, "lab", "x"},
+                                         {0, 100, 3, "group", "y"},  // GrpTRES of lab
+                                         {0, 100, 2, "group", "y"}});
+  const QueueRun r = multifactor_run(list, slurm, {{8, 8}});
+  CHECK(multifactor_start(r, 0) == 0);
+  CHECK(multifactor_start(r, 1) == 100);
+  CHECK(multifactor_start(r, 2) == 100);
+  CHECK(multifactor_start(r, 3) == 0);
+  CHECK(multifactor_start(r, 4) == 100);
+  CHECK(multifactor_start(r, 5) == 0);
 }
 
 TEST_CASE("a job that a limit excludes never runs, and the limit is told") {
@@ -151,12 +151,12 @@ TEST_CASE("a job that a limit excludes never runs, and the limit is told") {
   slurm.qos = {{.name = "q", .max_gpus_per_job = 4, .max_wall = Seconds{600}},
                {.name = "u", .max_gpus_per_user = 2}};
   slurm.accounts = {{.name = "lab", .parent = "", .fairshare = 1, .users = {}, .grp_gpus = 3}};
-  const JobList list = list_of({{.duration = 10, .limit = 7200.0},
-                                {.duration = 10, .gpus = 8, .qos = "q"},
-                                {.duration = 10, .qos = "q", .limit = 1200.0},
-                                {.duration = 10, .gpus = 3, .qos = "u"},
-                                {.duration = 10, .gpus = 4, .team = "lab"},
-                                {.duration = 10}});
+  const JobList list = multifactor_list({{.duration = 10, .limit = 7200.0},
+                                         {.duration = 10, .gpus = 8, .qos = "q"},
+                                         {.duration = 10, .qos = "q", .limit = 1200.0},
+                                         {.duration = 10, .gpus = 3, .qos = "u"},
+                                         {.duration = 10, .gpus = 4, .team = "lab"},
+                                         {.duration = 10}});
   MultifactorRules rules(list, slurm, kOne, 16);
   CHECK(rules.never(0) == "it asks for 2 h, and partition 'short' has MaxTime=1 h");
   CHECK(rules.never(1) == "QOS 'q' has MaxTRESPerJob=gres/gpu=4");
@@ -164,7 +164,7 @@ TEST_CASE("a job that a limit excludes never runs, and the limit is told") {
   CHECK(rules.never(3) == "QOS 'u' has MaxTRESPU=gres/gpu=2");
   CHECK(rules.never(4) == "account 'lab' has GrpTRES=gres/gpu=3");
   CHECK_FALSE(rules.never(5));
-  const QueueRun r = run(list, slurm, {{2, 8}});
+  const QueueRun r = multifactor_run(list, slurm, {{2, 8}});
   CHECK(r.never == std::vector<std::size_t>{0, 1, 2, 3, 4});
 }
 
@@ -175,24 +175,24 @@ TEST_CASE("partitions keep their jobs on their nodes, and each has its own reser
                       {.name = "all", .nodes = {}, .priority_job_factor = 1}};
   const PartitionCells cells{{CellSet{1}, CellSet{2}, CellSet{3}}};
   const std::vector<NodeGroup> groups{{1, 4, 0}, {1, 4, 1}};
-  const JobList list = list_of({{0, 100, 3, "", "", "a"},
-                                {1, 10, 4, "", "", "a"},    // waits for a until 100
-                                {2, 10, 4, "", "", "b"},    // b is free
-                                {3, 10, 4, "", "", "all"},  // b is free again at 12
-                                {4, 200, 1, "", "", "a"},   // would delay job 1
-                                {5, 90, 1, "", "", "a"}});  // ends before 100
-  const QueueRun r = run(list, slurm, groups, cells);
-  CHECK(start(r, 1) == 100);
-  CHECK(start(r, 2) == 2);
-  CHECK(start(r, 3) == 12);
-  CHECK(start(r, 4) == 110);
-  CHECK(start(r, 5) == 5);
+  const JobList list = multifactor_list({{0, 100, 3, "", "", "a"},
+                                         {1, 10, 4, "", "", "a"},    // waits for a until 100
+                                         {2, 10, 4, "", "", "b"},    // b is free
+                                         {3, 10, 4, "", "", "all"},  // b is free again at 12
+                                         {4, 200, 1, "", "", "a"},   // would delay job 1
+                                         {5, 90, 1, "", "", "a"}});  // ends before 100
+  const QueueRun r = multifactor_run(list, slurm, groups, cells);
+  CHECK(multifactor_start(r, 1) == 100);
+  CHECK(multifactor_start(r, 2) == 2);
+  CHECK(multifactor_start(r, 3) == 12);
+  CHECK(multifactor_start(r, 4) == 110);
+  CHECK(multifactor_start(r, 5) == 5);
 }
 
 TEST_CASE("a look tries bf_max_job_test jobs and no more") {
   SlurmSpec slurm;
-  const JobList list = list_of({{0, 100, 4}, {1, 10, 8}, {2, 10, 8}, {3, 10, 1}});
-  CHECK(start(run(list, slurm, {{1, 8}}), 3) == 3);
+  const JobList list = multifactor_list({{0, 100, 4}, {1, 10, 8}, {2, 10, 8}, {3, 10, 1}});
+  CHECK(multifactor_start(multifactor_run(list, slurm, {{1, 8}}), 3) == 3);
   slurm.bf_max_job_test = 2;
-  CHECK(start(run(list, slurm, {{1, 8}}), 3) == 120);
+  CHECK(multifactor_start(multifactor_run(list, slurm, {{1, 8}}), 3) == 120);
 }

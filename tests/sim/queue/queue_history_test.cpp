@@ -7,7 +7,7 @@ using namespace reckon;
 
 namespace {
 
-JobRequest job(double submit, double length, int gpus) {
+JobRequest history_job(double submit, double length, int gpus) {
   return recorded_job(SimTime{} + to_clock(Seconds{submit}), to_clock(Seconds{length}), gpus);
 }
 
@@ -22,7 +22,7 @@ struct Example {
   Example() {
     question.scheduler.policy = SchedulingPolicy::easy_backfill;
     question.groups = {{2, 4, 0}};
-    question.list.jobs = {job(0, 100, 3), job(20, 50, 8), job(30, 60, 2)};
+    question.list.jobs = {history_job(0, 100, 3), history_job(20, 50, 8), history_job(30, 60, 2)};
     RunOptions options;
     options.holdings = &holdings;
     run = run_queue(question, question.list, 0, 3, options);
@@ -84,7 +84,7 @@ TEST_CASE("a job that is suspended holds its GPUs in parts, and its story says s
   QueueQuestion q;
   q.scheduler.policy = SchedulingPolicy::srtf;
   q.groups = {{1, 4, 0}};
-  q.list.jobs = {job(0, 100, 4), job(10, 20, 4)};
+  q.list.jobs = {history_job(0, 100, 4), history_job(10, 20, 4)};
   std::vector<Holding> holdings;
   RunOptions options;
   options.holdings = &holdings;
@@ -114,7 +114,7 @@ TEST_CASE("every policy notes all GPU time that it hands out") {
     all.flavors = {{"pool", 12, {}, {}}};
     q.scheduler.kueue = KueueSpec{{}, {}, {all}};
     for (int k = 0; k < 60; ++k)
-      q.list.jobs.push_back(job(k * 7 % 50, 10 + k * 13 % 40, 1 + k % 9));
+      q.list.jobs.push_back(history_job(k * 7 % 50, 10 + k * 13 % 40, 1 + k % 9));
     std::vector<Holding> holdings;
     RunOptions options;
     options.holdings = &holdings;

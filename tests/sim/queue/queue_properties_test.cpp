@@ -10,10 +10,10 @@ using namespace reckon;
 
 namespace {
 
-constexpr std::array kPolicies{SchedulingPolicy::fifo, SchedulingPolicy::easy_backfill,
-                               SchedulingPolicy::sjf,  SchedulingPolicy::srtf,
-                               SchedulingPolicy::las,  SchedulingPolicy::slurm,
-                               SchedulingPolicy::kueue};
+constexpr std::array kTestedPolicies{SchedulingPolicy::fifo, SchedulingPolicy::easy_backfill,
+                                     SchedulingPolicy::sjf,  SchedulingPolicy::srtf,
+                                     SchedulingPolicy::las,  SchedulingPolicy::slurm,
+                                     SchedulingPolicy::kueue};
 
 QueueQuestion random_question(SchedulingPolicy policy) {
   QueueQuestion q;
@@ -65,7 +65,7 @@ bool keeps_length(SchedulingPolicy policy) {
 }  // namespace
 
 TEST_CASE("no policy uses more than there is, forgets a job, or loses GPU time") {
-  for (const SchedulingPolicy policy : kPolicies) {
+  for (const SchedulingPolicy policy : kTestedPolicies) {
     INFO(to_text(policy));
     const bool held = rc::check("capacity, completeness, conservation", [&] {
       const QueueQuestion q = random_question(policy);

@@ -25,7 +25,7 @@ const std::string kList =
 }  // namespace
 
 namespace {
-const FixedTime& time_of(const JobRequest& job) { return std::get<FixedTime>(job.work); }
+const FixedTime& sacct_time_of(const JobRequest& job) { return std::get<FixedTime>(job.work); }
 }  // namespace
 
 TEST_CASE("what sacct says becomes jobs, and what is left out is counted") {
@@ -35,13 +35,13 @@ TEST_CASE("what sacct says becomes jobs, and what is left out is counted") {
   const JobRequest& whole_node = list->jobs[0];
   CHECK(whole_node.gpus() == 8);  // gres/gpu, not its types added to it
   CHECK(whole_node.submit == SimTime{} + std::chrono::seconds(60));
-  CHECK(time_of(whole_node).time == std::chrono::hours(2));
-  CHECK(time_of(whole_node).limit == std::chrono::hours(48));
+  CHECK(sacct_time_of(whole_node).time == std::chrono::hours(2));
+  CHECK(sacct_time_of(whole_node).limit == std::chrono::hours(48));
   CHECK(whole_node.line == 2);
   const JobRequest& of_types = list->jobs[1];
   CHECK(of_types.gpus() == 3);
   CHECK(of_types.submit == SimTime{});
-  CHECK(time_of(of_types).limit == std::chrono::minutes(30));
+  CHECK(sacct_time_of(of_types).limit == std::chrono::minutes(30));
   using Rows = std::pair<int, std::string>;
   CHECK(list->left_out == std::vector<Rows>{{1, "steps of jobs"},
                                             {1, "without gres/gpu"},
@@ -58,7 +58,7 @@ TEST_CASE("between commas, with minutes as the limit") {
       "7,2024-05-01T07:00:00,2024-05-01T07:00:00,2024-05-01T07:00:05,\"cpu=4,gres/gpu=1\",90\n");
   REQUIRE(list);
   CHECK(list->jobs.at(0).gpus() == 1);
-  CHECK(time_of(list->jobs.at(0)).limit == std::chrono::minutes(90));
+  CHECK(sacct_time_of(list->jobs.at(0)).limit == std::chrono::minutes(90));
 }
 
 TEST_CASE("what is wrong in a list of sacct is told with its place, all of it") {

@@ -34,7 +34,7 @@ SnapshotJob running(const std::string& id, double elapsed, std::optional<double>
   return job;
 }
 
-SnapshotJob waiting(const std::string& id, int gpus, double limit, double priority) {
+SnapshotJob start_forecast_waiting(const std::string& id, int gpus, double limit, double priority) {
   SnapshotJob job{.id = id, .user = "u", .queue = "batch", .gpus = gpus, .priority = priority};
   job.submit = kNow - 60;
   job.limit = Seconds{limit};
@@ -107,7 +107,8 @@ TEST_CASE("recorded jobs say which share of its limit a job takes") {
 TEST_CASE("a job that ends before the first in the queue can start is backfilled at once") {
   // n0 is held for 8 h more; the first that waits wants both nodes. n1 is free meanwhile.
   ClusterSnapshot s = cluster(2, 8);
-  s.jobs = {running("7", 2 * kHour, 10 * kHour, {{"n0", 8}}), waiting("8", 16, 20 * kHour, 100)};
+  s.jobs = {running("7", 2 * kHour, 10 * kHour, {{"n0", 8}}),
+            start_forecast_waiting("8", 16, 20 * kHour, 100)};
   Submission mine = job_of(8, kHour, 2 * kHour);
   const StartForecast shorter = forecast_start(s, mine, 500, 1, 0);
   CHECK(shorter.at_once == Approx(1));
@@ -126,7 +127,8 @@ TEST_CASE("a job that ends before the first in the queue can start is backfilled
 TEST_CASE("without reservations small jobs pass one that waits for nodes") {
   ClusterSnapshot s = cluster(2, 8);
   s.system = SnapshotSystem::kubernetes;
-  s.jobs = {running("7", 2 * kHour, 10 * kHour, {{"n0", 8}}), waiting("8", 16, 20 * kHour, 100)};
+  s.jobs = {running("7", 2 * kHour, 10 * kHour, {{"n0", 8}}),
+            start_forecast_waiting("8", 16, 20 * kHour, 100)};
   CHECK(forecast_start(s, job_of(8, kHour, 30 * kHour), 100, 1, 0).at_once == Approx(1));
 }
 

@@ -36,7 +36,7 @@ std::string text(const std::string& strategy = "{kind: multi_worker_mirrored}",
          "disruptions: {failures: {mtbf_per_accelerator: 50000h}}\n";
 }
 
-Plan planned(const std::string& scenario, const std::vector<std::string>& overrides) {
+Plan restart_planned(const std::string& scenario, const std::vector<std::string>& overrides) {
   const auto plan = plan_of(scenario, overrides);
   REQUIRE(plan);
   return *plan;
@@ -50,7 +50,7 @@ bool assumes(const Plan& plan, std::string_view key) {
 }  // namespace
 
 TEST_CASE("a scenario that says nothing of restarts has a plan without one") {
-  const Plan plan = planned(text(), {});
+  const Plan plan = restart_planned(text(), {});
   CHECK_FALSE(plan.jobs[0].restart);
   CHECK_FALSE(plan.jobs[0].checkpoint.local);
   CHECK(plan.failures.process_share.value == 0);
@@ -59,12 +59,13 @@ TEST_CASE("a scenario that says nothing of restarts has a plan without one") {
 }
 
 TEST_CASE("an elastic job goes on with half of its nodes, or with those that the scenario says") {
-  const Plan half = planned(text(), {"workload.restart={kind: elastic}"});
+  const Plan half = restart_planned(text(), {"workload.restart={kind: elastic}"});
   REQUIRE(half.jobs[0].restart);
   CHECK(half.jobs[0].restart->min_workers == 2);
   CHECK(half.jobs[0].restart->batch == ElasticBatch::fixed);
   CHECK(assumes(half, "restart.regroup"));
-  const Plan three = planned(text(), {"workload.restart={kind: elastic, min: 3, batch: scaled}"});
+  const Plan three =
+      restart_planned(text(), {"workload.restart={kind: elastic, min: 3, batch: scaled}"});
   CHECK(three.jobs[0].restart->min_workers == 3);
   CHECK(three.jobs[0].restart->batch == ElasticBatch::scaled);
   CHECK_THAT(errors_of(text(), {"workload.restart={kind: elastic, min: 4}"}),
@@ -77,12 +78,12 @@ TEST_CASE("an elastic job goes on with half of its nodes, or with those that the
 }
 
 TEST_CASE("warm spares are nodes of the pool that no worker has") {
-  const Plan plan = planned(text("{kind: multi_worker_mirrored}", "5"),
-                            {"workload.restart={kind: warm_spare, spares: 1}"});
+  const Plan plan = restart_planned(text("{kind: multi_worker_mirrored}", "5"),
+                                    {"workload.restart={kind: warm_spare, spares: 1}"});
   CHECK(plan.jobs[0].strategy.workers == 4);
   CHECK(plan.jobs[0].restart->spares == 1);
-  const Plan counted = planned(text("{kind: multi_worker_mirrored, workers: 3}", "5"),
-                               {"workload.restart={kind: warm_spare}"});
+  const Plan counted = restart_planned(text("{kind: multi_worker_mirrored, workers: 3}", "5"),
+                                       {"workload.restart={kind: warm_spare}"});
   CHECK(counted.jobs[0].restart->spares == 2);
   CHECK_THAT(errors_of(text("{kind: multi_worker_mirrored, workers: 4}"),
                        {"workload.restart={kind: warm_spare, spares: 1}"}),
@@ -100,12 +101,13 @@ TEST_CASE("keys of one kind of restart are refused for another, and kinds are na
 }
 
 TEST_CASE("checkpoints on the nodes come in front of those in the storage") {
-  const Plan memory = planned(text(), {"workload.checkpoint.local={every: 1min}"});
+  const Plan memory = restart_planned(text(), {"workload.checkpoint.local={every: 1min}"});
   REQUIRE(memory.jobs[0].checkpoint.local);
   CHECK(memory.jobs[0].checkpoint.local->to == LocalTier::peer_memory);
   CHECK(memory.jobs[0].checkpoint.local->replicas == 2);
   CHECK_FALSE(assumes(memory, "checkpoint.local_disk"));
-  const Plan disk = planned(text(), {"workload.checkpoint.local={to: local_disk, every: 1min}"});
+  const Plan disk =
+      restart_planned(text(), {"workload.checkpoint.local={to: local_disk, every: 1min}"});
   CHECK(disk.jobs[0].checkpoint.local->replicas == 1);
   CHECK(assumes(disk, "checkpoint.local_disk"));
   CHECK_THAT(errors_of(text(), {"workload.checkpoint.local={every: 30min}"}),
@@ -117,14 +119,15 @@ TEST_CASE("checkpoints on the nodes come in front of those in the storage") {
 }
 
 TEST_CASE("failures of processes and stragglers are the scenario's to say") {
-  const Plan plan =
-      planned(text(), {"disruptions.failures.process_share=13%", "disruptions.stragglers=5%"});
+  const Plan plan = restart_planned(
+      text(), {"disruptions.failures.process_share=13%", "disruptions.stragglers=5%"});
   CHECK(plan.failures.process_share.value == 0.13);
   CHECK(plan.failures.straggler_share.value == 0.05);
   CHECK_FALSE(assumes(plan, "failures.straggler_share"));
-  const Plan typical = planned(text(), {"disruptions.stragglers=typical"});
+  const Plan typical = restart_planned(text(), {"disruptions.stragglers=typical"});
   CHECK(typical.failures.straggler_share.value > 0.05);
   CHECK(assumes(typical, "failures.straggler_share"));
-  CHECK(planned(text(), {"disruptions.stragglers=none"}).failures.straggler_share.value == 0);
+  CHECK(restart_planned(text(), {"disruptions.stragglers=none"}).failures.straggler_share.value ==
+        0);
   CHECK_THAT(errors_of(text(), {"disruptions.stragglers=95%"}), Contains("stragglers"));
 }

@@ -16,8 +16,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-std::string premises(const std::string& machine, const std::string& rest = "",
-                     const std::string& nodes = "3") {
+std::string premises_with(const std::string& machine, const std::string& rest = "",
+                          const std::string& nodes = "3") {
   return fmt::format(R"(name: premises
 workload:
   model: resnet18
@@ -40,33 +40,37 @@ cluster:
 }  // namespace
 
 TEST_CASE("what a node costs an hour is bounded, however it is written") {
-  CHECK(errors_of(premises("price: 1000000 USD/h")) == "");
-  CHECK_THAT(errors_of(premises("price: 1 USD/s", "prices: {rates: {A100-SXM4-80: 9e5 USD/h}}")),
-             !Contains("costs"));  // an inline machine's price covers all of it
+  CHECK(errors_of(premises_with("price: 1000000 USD/h")) == "");
   CHECK_THAT(
-      errors_of(premises("price: 900000 EUR/h", "prices: {currency: EUR, usd_rate: 0.000001}\n")),
-      Contains("s.yaml:12:7: error: ") &&
-          Contains("a node of pool 'all' costs 9e+11 USD an hour, but must be at most "
-                   "1,000,000"));
-  CHECK_THAT(errors_of(premises("price: 9 EUR/h", "prices: {currency: EUR, usd_rate: 1e-300}\n")),
-             Contains("prices.usd_rate is 1e-300, but must be at least 1e-06"));
-  CHECK_THAT(errors_of(premises("purchase: 1000000000 USD, amortised_over: 1s")),
+      errors_of(premises_with("price: 1 USD/s", "prices: {rates: {A100-SXM4-80: 9e5 USD/h}}")),
+      !Contains("costs"));  // an inline machine's price covers all of it
+  CHECK_THAT(errors_of(premises_with("price: 900000 EUR/h",
+                                     "prices: {currency: EUR, usd_rate: 0.000001}\n")),
+             Contains("s.yaml:12:7: error: ") &&
+                 Contains("a node of pool 'all' costs 9e+11 USD an hour, but must be at most "
+                          "1,000,000"));
+  CHECK_THAT(
+      errors_of(premises_with("price: 9 EUR/h", "prices: {currency: EUR, usd_rate: 1e-300}\n")),
+      Contains("prices.usd_rate is 1e-300, but must be at least 1e-06"));
+  CHECK_THAT(errors_of(premises_with("purchase: 1000000000 USD, amortised_over: 1s")),
              Contains("costs 3.6e+12 USD an hour"));
-  CHECK_THAT(errors_of(premises("price: 1 USD/h, power: 10kW, tariff: 1e300 USD/kWh")),
+  CHECK_THAT(errors_of(premises_with("price: 1 USD/h, power: 10kW, tariff: 1e300 USD/kWh")),
              Contains("is not a price of electricity") && Contains("at most 1,000,000 a kWh"));
-  CHECK_THAT(errors_of(premises("price: 1 USD/h, power: 1e9MW, tariff: 0.1 USD/kWh")),
+  CHECK_THAT(errors_of(premises_with("price: 1 USD/h, power: 1e9MW, tariff: 0.1 USD/kWh")),
              Contains("is not a power") && Contains("at most 1000MW"));
 }
 
 TEST_CASE("a machine has memory and a network that can be divided by") {
-  CHECK_THAT(errors_of(premises("price: 1 USD/h"), {"cluster.pools.all.machine.network=1e-300B/s"}),
-             Contains("machine.network is 1e-300B/s, but must be at least 1B/s"));
-  CHECK_THAT(errors_of(premises("price: 1 USD/h"), {"cluster.pools.all.machine.memory=1e-300B"}),
-             Contains("machine.memory is 1e-300B, but must be at least 1B"));
+  CHECK_THAT(
+      errors_of(premises_with("price: 1 USD/h"), {"cluster.pools.all.machine.network=1e-300B/s"}),
+      Contains("machine.network is 1e-300B/s, but must be at least 1B/s"));
+  CHECK_THAT(
+      errors_of(premises_with("price: 1 USD/h"), {"cluster.pools.all.machine.memory=1e-300B"}),
+      Contains("machine.memory is 1e-300B, but must be at least 1B"));
 }
 
 TEST_CASE("the pools of a cluster have a million nodes together, not each") {
-  std::string text = premises("price: 1 USD/h", "", "65536");
+  std::string text = premises_with("price: 1 USD/h", "", "65536");
   for (int k = 0; k < 17; ++k)
     text += fmt::format(
         "    - {{name: p{}, machine: {{vcpu: 1, memory: 1GB, network: 1Gbps}}, nodes: 65536}}\n",
@@ -100,14 +104,14 @@ cluster:
 }
 
 TEST_CASE("more steps than 64 bits hold are refused with their number") {
-  const std::string text = premises("price: 1 USD/h");
+  const std::string text = premises_with("price: 1 USD/h");
   CHECK_THAT(errors_of(text, {"workload.dataset.samples=1e15", "workload.train.epochs=1e6",
                               "workload.batch_per_accelerator=1"}),
              Contains("the training has 3.33e+20 steps"));
 }
 
 TEST_CASE("a network has no more parameters than can be counted") {
-  CHECK_THAT(errors_of(premises("price: 1 USD/h"),
+  CHECK_THAT(errors_of(premises_with("price: 1 USD/h"),
                        {"workload.model={transformer: {layers: 10000, hidden: 1000000, heads: 1, "
                         "vocabulary: 1000, sequence_length: 8}}"}),
              Contains("the network has 1.2e+17 parameters"));

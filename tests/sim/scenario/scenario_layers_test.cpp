@@ -34,7 +34,7 @@ class Files {
   std::filesystem::path directory_;
 };
 
-constexpr const char* kBase = R"(name: base
+constexpr const char* kLayersBase = R"(name: base
 workload:
   model: resnet50
   dataset: imagenet
@@ -68,7 +68,7 @@ bool has(const std::string& text, const std::string& part) {
 
 TEST_CASE("a file that extends another changes what it names and keeps the rest") {
   const Files files;
-  files.write("base.yaml", kBase);
+  files.write("base.yaml", kLayersBase);
   const auto file = files.write("more.yaml", R"(extends: base.yaml
 workload: {batch_per_accelerator: 32}
 cluster:
@@ -93,7 +93,7 @@ expect: [goodput >= 90%]
 
 TEST_CASE("a place points into the file that the value came from") {
   const Files files;
-  const auto base = files.write("base.yaml", kBase);
+  const auto base = files.write("base.yaml", kLayersBase);
   const auto file =
       files.write("more.yaml", "extends: base.yaml\nworkload:\n  train: {epochs: 1}\n");
   const auto read = read_scenario(file);
@@ -105,7 +105,7 @@ TEST_CASE("a place points into the file that the value came from") {
 
 TEST_CASE("a key without a value takes the base's key away") {
   const Files files;
-  files.write("base.yaml", kBase);
+  files.write("base.yaml", kLayersBase);
   const auto file = files.write(
       "more.yaml", "extends: base.yaml\nworkload: {train: {epochs: null, steps: 1000}}\n");
   const auto read = read_scenario(file);
@@ -119,7 +119,7 @@ TEST_CASE("a key without a value takes the base's key away") {
 
 TEST_CASE("a distribution is replaced by another and merged with its own kind") {
   const Files files;
-  files.write("base.yaml", kBase);
+  files.write("base.yaml", kLayersBase);
   const auto other = read_scenario(files.write(
       "a.yaml",
       "extends: base.yaml\ndisruptions: {preemption: !weibull {shape: 0.8, scale: 9h}}\n"));
@@ -133,7 +133,8 @@ TEST_CASE("a distribution is replaced by another and merged with its own kind") 
 
 TEST_CASE("a mistake in a base names the base and the file that extends it") {
   const Files files;
-  const auto base = files.write("base/base.yaml", std::string(kBase) + "forcast: {seed: 1}\n");
+  const auto base =
+      files.write("base/base.yaml", std::string(kLayersBase) + "forcast: {seed: 1}\n");
   const auto file = files.write("more.yaml", "# mine\nextends: base/base.yaml\n");
   const std::string problems = problems_of(file);
   INFO(problems);
@@ -143,7 +144,7 @@ TEST_CASE("a mistake in a base names the base and the file that extends it") {
 
 TEST_CASE("files may extend in a chain, not in a circle and not without end") {
   const Files files;
-  files.write("0.yaml", kBase);
+  files.write("0.yaml", kLayersBase);
   for (int k = 1; k < 20; ++k)
     files.write(fmt::format("{}.yaml", k),
                 fmt::format("extends: {}.yaml\nforecast: {{seed: {}}}\n", k - 1, k));
@@ -168,14 +169,14 @@ TEST_CASE("what cannot be extended is said with its place") {
             "a scenario must be a map of keys, not a list"));
   CHECK(has(problems_of(files.write("m.yaml", "extends: {a: b}\n")),
             "extends must be a file, not a map"));
-  files.write("base.yaml", kBase);
+  files.write("base.yaml", kLayersBase);
   CHECK(has(problems_of(files.write("t.yaml", "extends: base.yaml\nextends: base.yaml\n")),
             "extends stands once, in a file"));
 }
 
 TEST_CASE("a key given twice is still a mistake in a file that extends another") {
   const Files files;
-  files.write("base.yaml", kBase);
+  files.write("base.yaml", kLayersBase);
   const auto file =
       files.write("more.yaml", "extends: base.yaml\nforecast: {seed: 1}\nforecast: {seed: 2}\n");
   CHECK(has(problems_of(file), "more.yaml:3:1: error: key 'forecast' is given twice"));
@@ -187,7 +188,7 @@ TEST_CASE("a key given twice is still a mistake in a file that extends another")
 
 TEST_CASE("layers are read over the scenario in order, overrides over them") {
   const Files files;
-  const auto base = files.write("base.yaml", kBase);
+  const auto base = files.write("base.yaml", kLayersBase);
   const std::vector<std::filesystem::path> layers{
       files.write("1.yaml", "forecast: {seed: 1, replications: 10}\n"),
       files.write("2.yaml", "forecast: {seed: 2}\n")};
@@ -207,7 +208,7 @@ TEST_CASE("layers are read over the scenario in order, overrides over them") {
 
 TEST_CASE("a relative path in a base is relative to the base") {
   const Files files;
-  files.write("base/base.yaml", kBase);
+  files.write("base/base.yaml", kLayersBase);
   const std::string trace = "disruptions: {preemption: !trace {file: t.json}}\n";
   files.write("base/trace.yaml", "extends: base.yaml\n" + trace);
   const auto inherited = read_scenario(files.write("a.yaml", "extends: base/trace.yaml\n"));
@@ -254,7 +255,7 @@ TEST_CASE("of a file that is no scenario nothing is shown") {
     CHECK(has(problems, "other"));
     CHECK_FALSE(has(problems, secret));
     CHECK_FALSE(has(problems, "daemon"));
-    const auto base = files.write("base.yaml", kBase);
+    const auto base = files.write("base.yaml", kLayersBase);
     const std::vector<std::filesystem::path> layers{other};
     const auto refused = read_scenario(base, {}, layers);
     REQUIRE_FALSE(refused);
@@ -264,7 +265,7 @@ TEST_CASE("of a file that is no scenario nothing is shown") {
 
 TEST_CASE("a misspelt key of a base is still told") {
   const Files files;
-  files.write("base.yaml", std::string(kBase) + "expct: [p95(time) <= 48h]\n");
+  files.write("base.yaml", std::string(kLayersBase) + "expct: [p95(time) <= 48h]\n");
   CHECK(has(problems_of(files.write("s.yaml", "extends: base.yaml\n")),
             "unknown key 'expct'; did you mean 'expect'?"));
 }

@@ -28,7 +28,7 @@ std::string bert_with(const std::string& train, const std::string& more = "") {
   return text_with("bert_large", 8, train, "wikipedia-en", more);
 }
 
-Plan planned(const std::string& text) {
+Plan accuracy_planned(const std::string& text) {
   Expected<Plan> plan = plan_of(text);
   if (!plan) FAIL(format(plan.error()));
   return std::move(*plan);
@@ -37,7 +37,7 @@ Plan planned(const std::string& text) {
 }  // namespace
 
 TEST_CASE("training to an accuracy takes the samples of the law at its global batch") {
-  const Plan plan = planned(resnet_with(256));
+  const Plan plan = accuracy_planned(resnet_with(256));
   const PlannedWorkload& job = plan.jobs.at(0);
   REQUIRE(job.convergence);
   CHECK(job.global_batch == 2048);
@@ -48,8 +48,8 @@ TEST_CASE("training to an accuracy takes the samples of the law at its global ba
 }
 
 TEST_CASE("a larger batch pays with more samples, and one that nobody ran is warned of") {
-  const PlannedWorkload small = planned(resnet_with(32)).jobs.at(0),
-                        large = planned(resnet_with(1024)).jobs.at(0);
+  const PlannedWorkload small = accuracy_planned(resnet_with(32)).jobs.at(0),
+                        large = accuracy_planned(resnet_with(1024)).jobs.at(0);
   CHECK(large.total_samples > 1.1 * small.total_samples);
   CHECK(large.steps < small.steps);
   const auto tells = [](const Plan& plan) {
@@ -57,13 +57,13 @@ TEST_CASE("a larger batch pays with more samples, and one that nobody ran is war
       return w.find("larger than any that is known to reach 75.9 %") != std::string::npos;
     });
   };
-  CHECK_FALSE(tells(planned(resnet_with(1024))));
-  CHECK(tells(planned(resnet_with(16384))));
+  CHECK_FALSE(tells(accuracy_planned(resnet_with(1024))));
+  CHECK(tells(accuracy_planned(resnet_with(16384))));
 }
 
 TEST_CASE("a batch below all that were run is warned of too") {
   const auto warnings = [](int batch) {
-    return fmt::format("{}", fmt::join(planned(resnet_with(batch)).warnings, "\n"));
+    return fmt::format("{}", fmt::join(accuracy_planned(resnet_with(batch)).warnings, "\n"));
   };
   CHECK_THAT(
       warnings(4),
@@ -79,7 +79,7 @@ TEST_CASE("asynchronous servers are no synchronous runs, and the plan says so") 
     };
     replace("{kind: mirrored}", fmt::format("{{kind: parameter_server, mode: {}}}", mode));
     text += "    - {name: servers, machine: n1-standard-16, nodes: 2, role: parameter_server}\n";
-    return fmt::format("{}", fmt::join(planned(text).warnings, "\n"));
+    return fmt::format("{}", fmt::join(accuracy_planned(text).warnings, "\n"));
   };
   CHECK_THAT(warnings("asynchronous"),
              Contains("the samples to 75.9 % are those of synchronous runs"));
@@ -87,7 +87,8 @@ TEST_CASE("asynchronous servers are no synchronous runs, and the plan says so") 
 }
 
 TEST_CASE("another batch has the law's samples, and the evaluations of its epochs") {
-  PlannedWorkload job = planned(resnet_with(256, "  evaluation: {every_epochs: 4}\n")).jobs.at(0);
+  PlannedWorkload job =
+      accuracy_planned(resnet_with(256, "  evaluation: {every_epochs: 4}\n")).jobs.at(0);
   CHECK(job.evaluations == std::ceil(job.total_samples / 1281167 / 4));
   const double before = job.evaluations;
   change_batch(job, 65536);
@@ -109,8 +110,8 @@ TEST_CASE("runs that start from a checkpoint are no law of training from scratch
   CHECK_THAT(errors_of(bert_with("to_accuracy: 72%, sequence_length: 250")),
              Contains("start from mlperf-checkpoint, not from scratch") &&
                  Contains("{to_accuracy: 72.0%, starts_from: mlperf-checkpoint}"));
-  const Plan plan =
-      planned(bert_with("to_accuracy: 72%, starts_from: mlperf-checkpoint, sequence_length: 250"));
+  const Plan plan = accuracy_planned(
+      bert_with("to_accuracy: 72%, starts_from: mlperf-checkpoint, sequence_length: 250"));
   // A hundredth of BERT's pre-training, about 2.5 million sequences.
   CHECK(plan.jobs.at(0).total_samples == Approx(2.5e6).epsilon(0.05));
   CHECK_THAT(errors_of(bert_with("epochs: 3, starts_from: mlperf-checkpoint")),
@@ -128,7 +129,7 @@ TEST_CASE("a law is of one sequence length and of training the whole model") {
 }
 
 TEST_CASE("the runs' spread around the law is an assumption of the plan") {
-  const Plan plan = planned(resnet_with(256));
+  const Plan plan = accuracy_planned(resnet_with(256));
   const auto assumptions = assumptions_of(plan);
   const auto found =
       std::find_if(assumptions.begin(), assumptions.end(), [](const PlanAssumption& a) {

@@ -7,7 +7,7 @@ using namespace reckon;
 
 namespace {
 
-std::string scenario(const std::string& workload) {
+std::string training_scenario(const std::string& workload) {
   return "workload:\n" + workload +
          "  strategy: {kind: single}\n"
          "cluster:\n  provider: gcp\n  region: us-central1\n"
@@ -20,11 +20,13 @@ const std::string kImages =
     "  batch_per_accelerator: 64\n";
 
 PlannedWorkload job_of(const std::string& workload) {
-  const auto plan = test::plan_of(scenario(workload));
+  const auto plan = test::plan_of(training_scenario(workload));
   if (!plan) FAIL(format(plan.error()));
   return plan->jobs[0];
 }
-std::string errors(const std::string& workload) { return test::errors_of(scenario(workload)); }
+std::string training_errors(const std::string& workload) {
+  return test::errors_of(training_scenario(workload));
+}
 
 }  // namespace
 
@@ -71,13 +73,14 @@ TEST_CASE("data names a format and a path, or is synthetic") {
   CHECK(data.format == DataFormat::cifar10);
   CHECK(data.path == "cifar");
   const auto contains = [](const std::string& text) { return Catch::Matchers::Contains(text); };
-  CHECK_THAT(errors(kImages + "  data: {format: cifar10}\n"),
+  CHECK_THAT(training_errors(kImages + "  data: {format: cifar10}\n"),
              contains("workload.data needs 'path'"));
-  CHECK_THAT(errors(kImages + "  data: {format: synthetic, path: x}\n"),
+  CHECK_THAT(training_errors(kImages + "  data: {format: synthetic, path: x}\n"),
              contains("synthetic data has no path"));
-  CHECK_THAT(errors(kImages + "  data: {format: cifar, path: x}\n"),
+  CHECK_THAT(training_errors(kImages + "  data: {format: cifar, path: x}\n"),
              contains("did you mean 'cifar10'?"));
-  CHECK_THAT(errors(kImages + "  optimizer: {learning_rat: 1}\n"),
+  CHECK_THAT(training_errors(kImages + "  optimizer: {learning_rat: 1}\n"),
              contains("did you mean 'learning_rate'?"));
-  CHECK_THAT(errors(kImages + "  optimizer: {momentum: 1}\n"), contains("optimizer.momentum"));
+  CHECK_THAT(training_errors(kImages + "  optimizer: {momentum: 1}\n"),
+             contains("optimizer.momentum"));
 }

@@ -38,7 +38,7 @@ ScenarioFile file_of(const std::string& text, const std::vector<std::string>& ov
   return std::move(*file);
 }
 
-ServingPlan plan_of(const std::vector<std::string>& overrides = {}) {
+ServingPlan serving_plan_of(const std::vector<std::string>& overrides = {}) {
   auto plan = make_serving_plan(file_of(kService, overrides), shipped_catalog());
   if (!plan) FAIL(format(plan.error()));
   return std::move(*plan);
@@ -47,7 +47,7 @@ ServingPlan plan_of(const std::vector<std::string>& overrides = {}) {
 }  // namespace
 
 TEST_CASE("a service is resolved like a training: pool, price, precision, rules") {
-  const ServingPlan plan = plan_of();
+  const ServingPlan plan = serving_plan_of();
   CHECK(plan.model.name() == "resnet50_v1_5");
   CHECK(plan.precision == Precision::fp16);
   CHECK(plan.pool().accelerator->name == "T4");
@@ -62,7 +62,7 @@ TEST_CASE("a service is resolved like a training: pool, price, precision, rules"
 }
 
 TEST_CASE("a forward pass is cheaper than a training step and a batch than its samples") {
-  const ServingPlan plan = plan_of();
+  const ServingPlan plan = serving_plan_of();
   const Processor t4 = processor_of(plan.pool(), plan.precision);
   PlannedWorkload job;
   job.model = plan.model;
@@ -76,13 +76,13 @@ TEST_CASE("a forward pass is cheaper than a training step and a batch than its s
 }
 
 TEST_CASE("what was measured beside the forward pass is added to it") {
-  const ServingPlan bare = plan_of();
-  const ServingPlan plan = plan_of({"serving.overhead={request: 1ms, batch: 3ms}"});
+  const ServingPlan bare = serving_plan_of();
+  const ServingPlan plan = serving_plan_of({"serving.overhead={request: 1ms, batch: 3ms}"});
   CHECK((batch_time(plan, 4) - batch_time(bare, 4)).count() == Approx(0.007));
 }
 
 TEST_CASE("of a server that was measured as it is nothing is modelled beside it") {
-  const ServingPlan plan = plan_of(
+  const ServingPlan plan = serving_plan_of(
       {"serving.stack=measured", "serving.overhead.batch=1ms", "serving.overhead.request=3ms"});
   CHECK(batch_time(plan, 1).count() == Approx(0.004));
   CHECK(batch_time(plan, 8).count() == Approx(0.025));
@@ -95,14 +95,14 @@ TEST_CASE("of a server that was measured as it is nothing is modelled beside it"
 }
 
 TEST_CASE("a service alone pays for its nodes and the cluster, and answers all that it can") {
-  const ServingForecast f = forecast_serving(plan_of());
+  const ServingForecast f = forecast_serving(serving_plan_of());
   CHECK(f.requests_per_second == Approx(100).epsilon(0.02));
   CHECK(f.refused_share == 0);
   CHECK(f.p50 <= f.p95);
   CHECK(f.p95 <= f.p99);
   CHECK(f.p50 >= f.batch_one);
   // Two nodes for an hour, and the fee of GKE.
-  const ServingPlan plan = plan_of();
+  const ServingPlan plan = serving_plan_of();
   const double node = to_usd(charge(plan.pool().price.machine, to_clock(1h))).v +
                       to_usd(charge(plan.pool().price.accelerators, to_clock(1h))).v;
   const double fee = to_usd(charge(plan.cluster.billing.management, to_clock(1h))).v;
@@ -184,9 +184,9 @@ TEST_CASE("a sync_period below a second is refused where it stands") {
 }
 
 TEST_CASE("a service that falls behind says what still waits, and bills what it answered") {
-  const ServingForecast f =
-      forecast_serving(plan_of({"serving.requests_per_second=20000", "serving.period=2min",
-                                "serving.queue_limit=1000000", "serving.replicas.initial=4"}));
+  const ServingForecast f = forecast_serving(
+      serving_plan_of({"serving.requests_per_second=20000", "serving.period=2min",
+                       "serving.queue_limit=1000000", "serving.replicas.initial=4"}));
   CHECK(f.requests_per_second <= 4 * f.capacity * 1.02);
   CHECK(f.service.waiting_end > 0);
   CHECK(std::any_of(f.warnings.begin(), f.warnings.end(), [](const std::string& w) {
@@ -201,18 +201,19 @@ TEST_CASE(
     return std::any_of(w.begin(), w.end(),
                        [&](const std::string& s) { return s.find(text) != std::string::npos; });
   };
-  CHECK_FALSE(has(plan_of(), "billed and idle"));
-  CHECK_FALSE(has(plan_of(), "disruptions"));
-  CHECK(has(plan_of({"disruptions={failures: {mtbf_per_accelerator: 100h}}"}),
+  CHECK_FALSE(has(serving_plan_of(), "billed and idle"));
+  CHECK_FALSE(has(serving_plan_of(), "disruptions"));
+  CHECK(has(serving_plan_of({"disruptions={failures: {mtbf_per_accelerator: 100h}}"}),
             "disruptions do nothing"));
-  CHECK(has(plan_of({"prices={reserved: [{machine: n1-standard-16, count: 1, price: 0.1 USD/h}]}"}),
+  CHECK(has(serving_plan_of(
+                {"prices={reserved: [{machine: n1-standard-16, count: 1, price: 0.1 USD/h}]}"}),
             "is not used"));
 }
 
 TEST_CASE("on spot nodes a service is cheaper and loses some of them") {
-  const ServingForecast dear = forecast_serving(plan_of({"serving.period=24h"}));
-  const ServingPlan plan = plan_of({"serving.period=24h", "cluster.pools.t4.pricing=spot",
-                                    "disruptions.preemption=!exponential {mean: 2h}"});
+  const ServingForecast dear = forecast_serving(serving_plan_of({"serving.period=24h"}));
+  const ServingPlan plan = serving_plan_of({"serving.period=24h", "cluster.pools.t4.pricing=spot",
+                                            "disruptions.preemption=!exponential {mean: 2h}"});
   CHECK(service_of(plan).reclaim.has_value());
   const ServingForecast spot = forecast_serving(plan);
   CHECK(*spot.cost_usd < *dear.cost_usd);
@@ -223,11 +224,11 @@ TEST_CASE("on spot nodes a service is cheaper and loses some of them") {
 TEST_CASE("nodes in the places of a reservation cost its price") {
   const std::string reserved =
       "prices={reserved: [{machine: n1-standard-8, count: 1, price: 0.1 USD/h}]}";
-  const ServingForecast open = forecast_serving(plan_of());
-  const ServingForecast one = forecast_serving(plan_of({reserved}));
+  const ServingForecast open = forecast_serving(serving_plan_of());
+  const ServingForecast one = forecast_serving(serving_plan_of({reserved}));
   REQUIRE(open.cost_usd);
   REQUIRE(one.cost_usd);
-  const ServingPlan plan = plan_of();
+  const ServingPlan plan = serving_plan_of();
   const double node = to_usd(charge(plan.pool().price.machine, to_clock(1h))).v +
                       to_usd(charge(plan.pool().price.accelerators, to_clock(1h))).v;
   CHECK(*open.cost_usd - *one.cost_usd == Approx(node - 0.1));

@@ -10,7 +10,7 @@ using namespace reckon::test;
 
 namespace {
 
-struct Run {
+struct CloudRun {
   const char* provider;
   const char* region;
   const char* machine;
@@ -21,7 +21,7 @@ struct Run {
   double within;    // of the measured
 };
 
-double predicted(const Run& r) {
+double predicted(const CloudRun& r) {
   const std::string strategy =
       r.nodes == 1 ? "{kind: mirrored}"
                    : "{kind: multi_worker_mirrored, workers: " + std::to_string(r.nodes) + "}";
@@ -44,12 +44,12 @@ double predicted(const Run& r) {
 TEST_CASE("MLPerf runs of Azure's own machines are predicted from the machine's name") {
   // mlcommons/training_results_v1.1, v2.1 and v3.0, Azure, resnet. Their single nodes are among the
   // runs that the efficiencies were fitted to; the run of eight nodes tests the network between.
-  const Run runs[] = {
+  const CloudRun runs[] = {
       {"azure", "eastus", "Standard_ND96amsr_A100_v4", 1, "dali-mxnet-mlperf", 408, 26204.2, 0.15},
       {"azure", "eastus", "Standard_ND96amsr_A100_v4", 8, "dali-mxnet-mlperf", 51, 165468, 0.20},
       {"azure", "eastus", "Standard_NC96ads_A100_v4", 1, "dali-mxnet-mlperf", 408, 12621.1, 0.20},
       {"azure", "eastus", "Standard_ND96isr_H100_v5", 1, "dali-mxnet-mlperf", 400, 55829.2, 0.20}};
-  for (const Run& r : runs) {
+  for (const CloudRun& r : runs) {
     const double images = predicted(r);
     INFO(r.machine << " x " << r.nodes << ": " << images << " for " << r.measured << " measured");
     CHECK(images > (1 - r.within) * r.measured);

@@ -40,7 +40,7 @@ StepSetting a100_cluster(int nodes) {
   return s;
 }
 
-double predicted(const Published& p) {
+double predicted_layout(const Published& p) {
   TransformerDimensions d;
   d.layers = p.layers;
   d.hidden = p.hidden;
@@ -80,7 +80,7 @@ TEST_CASE(
   double worst = 0, sum = 0;
   for (const Published& p : runs) {
     CAPTURE(p.hidden, p.full, p.batch);
-    const double error = predicted(p) / p.seconds - 1;
+    const double error = predicted_layout(p) / p.seconds - 1;
     CHECK(error == Approx(p.error).margin(0.02));
     worst = std::max(worst, std::abs(error));
     sum += std::abs(error);

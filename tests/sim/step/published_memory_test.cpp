@@ -8,11 +8,11 @@ using namespace reckon;
 
 namespace {
 
-constexpr double kImbalance = 0.1;
+constexpr double kPublishedImbalance = 0.1;
 constexpr double kGiB = 1073741824.0;
 
-FoldedModel gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
-                std::int64_t vocabulary, std::int64_t tokens = 2048) {
+FoldedModel published_memory_gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+                                 std::int64_t vocabulary, std::int64_t tokens = 2048) {
   TransformerDimensions d;
   d.layers = layers;
   d.hidden = hidden;
@@ -27,7 +27,7 @@ MemoryEstimate needed(const FoldedModel& model, const Layout& l) {
   return memory_of(
       model, l,
       element_sizes(Precision::fp16, optimizer_cost(TrainableShapes{}, Optimizer::adamw), false),
-      kImbalance);
+      kPublishedImbalance);
 }
 
 /// What the first stage keeps of its blocks, without embeddings.
@@ -35,7 +35,7 @@ double of_blocks(const FoldedModel& model, const Layout& l, std::int64_t layers)
   const auto states = block_states(
       model, l,
       element_sizes(Precision::fp16, optimizer_cost(TrainableShapes{}, Optimizer::adamw), false),
-      kImbalance);
+      kPublishedImbalance);
   double saved = 0, passes = 0;
   for (std::size_t b = 0; b < states.size(); ++b)
     if (model.blocks()[b].attention) saved = states[b].saved.v * l.micro_batch;
@@ -68,7 +68,7 @@ TEST_CASE("parts of memory are Calculon's within 3 % where it counts what we cou
   constexpr double kTensor = 8, kTokens = 2048, kWithin = 0.03;
   for (const Published& p : rows) {
     CAPTURE(p.hidden);
-    const FoldedModel model = gpt(p.layers, p.hidden, p.heads, 8);
+    const FoldedModel model = published_memory_gpt(p.layers, p.hidden, p.heads, 8);
     Layout l;
     l.tensor = int(kTensor);
     l.pipeline = p.pipeline;
@@ -104,8 +104,8 @@ TEST_CASE("data parallelism alone trains 1.4 B parameters on 32 GB, and not 2.3 
   Layout l;
   l.data = 16;
   l.recompute = Recompute::full;
-  CHECK(fits_v100(gpt(40, 1664, 16, 50257, 1024), l));        // 1.41 B
-  CHECK_FALSE(fits_v100(gpt(54, 1856, 16, 50257, 1024), l));  // 2.3 B
+  CHECK(fits_v100(published_memory_gpt(40, 1664, 16, 50257, 1024), l));        // 1.41 B
+  CHECK_FALSE(fits_v100(published_memory_gpt(54, 1856, 16, 50257, 1024), l));  // 2.3 B
 }
 
 TEST_CASE("ZeRO-2 trains 13 B parameters without model parallelism, and not 20 B") {
@@ -114,16 +114,16 @@ TEST_CASE("ZeRO-2 trains 13 B parameters without model parallelism, and not 20 B
   l.data = 128;
   l.zero_stage = 2;
   l.recompute = Recompute::full;
-  CHECK(fits_v100(gpt(62, 4096, 32, 50257, 1024), l));        // 12.7 B
-  CHECK_FALSE(fits_v100(gpt(98, 4096, 32, 50257, 1024), l));  // 20 B
+  CHECK(fits_v100(published_memory_gpt(62, 4096, 32, 50257, 1024), l));        // 12.7 B
+  CHECK_FALSE(fits_v100(published_memory_gpt(98, 4096, 32, 50257, 1024), l));  // 20 B
   l.zero_stage = 1;
-  CHECK_FALSE(fits_v100(gpt(62, 4096, 32, 50257, 1024), l));
+  CHECK_FALSE(fits_v100(published_memory_gpt(62, 4096, 32, 50257, 1024), l));
 }
 
 TEST_CASE("one V100-32 trains 13 B parameters where optimizer and gradients are the host's") {
   // "over 13 billion parameters on a single GPU" [Ren et al. 2021, "ZeRO-Offload", abstract]; its
   // Sec. 3.2: only the 2 bytes of each parameter stay.
-  const FoldedModel model = gpt(62, 4096, 32, 50257, 1024);  // 12.7 B
+  const FoldedModel model = published_memory_gpt(62, 4096, 32, 50257, 1024);  // 12.7 B
   Layout l;
   l.recompute = Recompute::full;
   l.zero_stage = 2;

@@ -15,14 +15,14 @@ using namespace reckon::test;
 
 namespace {
 
-struct Run {
+struct PublishedRun {
   const char* accelerator;
   StrategyKind kind;
   int nodes, per_node, servers, batch;
   double measured;  // images/s
 };
 
-double predicted(const Run& r) {
+double predicted_rate(const PublishedRun& r) {
   Plan plan =
       make_round_plan(zoo_model("resnet50").value(), r.kind, r.nodes, r.per_node, r.servers);
   for (auto& pool : plan.pools) {
@@ -71,7 +71,7 @@ TEST_CASE(
   // (the last: 4).
   constexpr auto kServers = StrategyKind::parameter_server;
   constexpr auto kMirrored = StrategyKind::mirrored;
-  const std::vector<Run> runs{
+  const std::vector<PublishedRun> runs{
       {"K80", kServers, 1, 2, 0, 64, 99},           {"K80", kServers, 1, 8, 0, 64, 387},
       {"K80", kMirrored, 1, 2, 0, 64, 98},          {"K80", kMirrored, 1, 8, 0, 64, 384},
       {"K80", kServers, 2, 8, 2, 64, 751},          {"K80", kServers, 4, 8, 4, 64, 1388},
@@ -80,8 +80,8 @@ TEST_CASE(
       {"P100-SXM2-16", kServers, 1, 2, 0, 64, 422}, {"P100-SXM2-16", kServers, 1, 8, 0, 64, 1734},
       {"P100-SXM2-16", kServers, 1, 2, 0, 32, 368}, {"P100-SXM2-16", kServers, 1, 8, 0, 32, 1485}};
   std::vector<double> errors;
-  for (const Run& r : runs) {
-    const double error = predicted(r) / r.measured - 1;
+  for (const PublishedRun& r : runs) {
+    const double error = predicted_rate(r) / r.measured - 1;
     INFO(r.accelerator << " " << r.nodes << " x " << r.per_node << ", batch " << r.batch << ": "
                        << error);
     CHECK(std::abs(error) <= 0.25);

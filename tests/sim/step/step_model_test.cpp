@@ -39,7 +39,7 @@ StepSetting with_host(Seconds host) {
   return s;
 }
 
-const StepModel& gpt() {
+const StepModel& step_model_gpt() {
   static const StepModel model(zoo_model("gpt3_13b").value(), setting());
   return model;
 }
@@ -115,7 +115,7 @@ TEST_CASE("the bubble is (p - 1) / m of the compute, 1 / v of that interleaved")
   Layout l;
   l.pipeline = 8;
   l.micro_batches = 32;
-  const StepEstimate plain = gpt().estimate(l);
+  const StepEstimate plain = step_model_gpt().estimate(l);
   // The stage with the head, 5 blocks and a product of 50,000 by 5,120, sets the pace: the others
   // take a little less. Transfers are part of a pass.
   const double pass = (plain.compute + plain.exposed.pipeline).count() / 32;
@@ -123,7 +123,7 @@ TEST_CASE("the bubble is (p - 1) / m of the compute, 1 / v of that interleaved")
   CHECK(plain.bubble.count() > 0.85 * 7 * pass);
   l.schedule = PipelineSchedule::interleaved;
   l.interleave = 5;  // 40 blocks
-  const StepEstimate interleaved = gpt().estimate(l);
+  const StepEstimate interleaved = step_model_gpt().estimate(l);
   CHECK(interleaved.bubble.count() == Approx(plain.bubble.count() / 5).epsilon(0.08));
   CHECK(interleaved.step < plain.step);
 }
@@ -140,7 +140,7 @@ TEST_CASE("a step is the sum of its parts") {
     l.micro_batches = *rc::gen::inRange(1, 33);
     l.sequence_parallel = l.tensor > 1 && *rc::gen::arbitrary<bool>();
     l.recompute = *rc::gen::element(Recompute::none, Recompute::selective, Recompute::full);
-    const StepEstimate e = gpt().estimate(l);
+    const StepEstimate e = step_model_gpt().estimate(l);
     const double sum = (e.compute + e.exposed_communication + e.bubble + e.update).count();
     RC_ASSERT(std::abs(e.step.count() - sum) <= 1e-12 * sum);
     RC_ASSERT(e.exposed_communication == e.exposed.total());
@@ -150,7 +150,7 @@ TEST_CASE("a step is the sum of its parts") {
     // More micro-batches take longer, and more samples a second.
     Layout more = l;
     more.micro_batches *= 2;
-    const StepEstimate twice = gpt().estimate(more);
+    const StepEstimate twice = step_model_gpt().estimate(more);
     RC_ASSERT(twice.step > e.step);
     RC_ASSERT(twice.samples_per_second.v >= e.samples_per_second.v * (1 - 1e-9));
   }));
@@ -159,10 +159,10 @@ TEST_CASE("a step is the sum of its parts") {
 TEST_CASE("full recomputation runs blocks again, but neither the head nor what no gradient needs") {
   const ModelGraph model = zoo_model("gpt3_13b").value();
   Layout l;
-  const Seconds without = gpt().estimate(l).compute;
+  const Seconds without = step_model_gpt().estimate(l).compute;
   Seconds blocks{}, last_products{};
   const std::string head = model.layers().back().group;
-  for (const LayerTime& t : gpt().layer_times(l)) {
+  for (const LayerTime& t : step_model_gpt().layer_times(l)) {
     const Layer& layer = model.layers()[index(t.layer)];
     if (layer.group.empty() || layer.group == head) continue;
     blocks += t.forward;
@@ -170,9 +170,9 @@ TEST_CASE("full recomputation runs blocks again, but neither the head nor what n
   }
   REQUIRE(last_products > 0.2 * blocks);
   l.recompute = Recompute::full;
-  CHECK((gpt().estimate(l).compute - without).count() == Approx(blocks.count()));
+  CHECK((step_model_gpt().estimate(l).compute - without).count() == Approx(blocks.count()));
   l.stops_recomputing = true;
-  const Seconds saved = blocks - (gpt().estimate(l).compute - without);
+  const Seconds saved = blocks - (step_model_gpt().estimate(l).compute - without);
   CHECK(saved >= last_products);  // and the sums behind them
   CHECK(saved < 1.05 * last_products);
 }
@@ -186,7 +186,7 @@ TEST_CASE("gathers behind arithmetic slow it down, and only those") {
   l.data = 8;
   l.micro_batch = 4;
   l.zero_stage = 3;
-  const StepEstimate e = model.estimate(l), plain = gpt().estimate(l);
+  const StepEstimate e = model.estimate(l), plain = step_model_gpt().estimate(l);
   const Seconds hidden = e.communication - e.exposed.parameters - e.exposed.gradients;
   // Two gathers and a scatter of 12.85 B parameters in 2 bytes at 200 GB/s.
   const double inside = 3.0 * 7 / 8 * 2 * 12.85e9 / 200e9;
@@ -214,10 +214,10 @@ TEST_CASE("one layout with data alone is data parallelism as multi_worker_mirror
 TEST_CASE("tensor ranks share the arithmetic and wait for each other") {
   Layout l;
   l.micro_batches = 4;
-  const StepEstimate one = gpt().estimate(l);
+  const StepEstimate one = step_model_gpt().estimate(l);
   CHECK(one.exposed_communication.count() == 0);
   l.tensor = 8;
-  const StepEstimate eight = gpt().estimate(l);
+  const StepEstimate eight = step_model_gpt().estimate(l);
   // All products are cut; norms and sums are not.
   CHECK(eight.compute.count() > one.compute.count() / 8);
   CHECK(eight.compute.count() < one.compute.count() / 6);
@@ -229,7 +229,7 @@ TEST_CASE("tensor ranks share the arithmetic and wait for each other") {
   // Sequence parallelism moves as much and shares what is not cut [Korthikanti et al. 2022, Sec.
   // 4.2.2].
   l.sequence_parallel = true;
-  const StepEstimate sequence = gpt().estimate(l);
+  const StepEstimate sequence = step_model_gpt().estimate(l);
   CHECK(sequence.exposed.tensor.count() == Approx(eight.exposed.tensor.count()).epsilon(0.01));
   CHECK(sequence.compute < eight.compute);
 }
@@ -239,7 +239,7 @@ TEST_CASE("ZeRO 3 gathers parameters twice a pass, behind compute where there is
   l.data = 64;
   l.micro_batch = 4;
   l.zero_stage = 3;
-  const StepEstimate fast = gpt().estimate(l);
+  const StepEstimate fast = step_model_gpt().estimate(l);
   CHECK(fast.exposed.parameters < fast.compute * 0.1);
   CHECK(fast.communication > 5 * (fast.exposed.parameters + fast.exposed.gradients));
   StepSetting slow = setting();
@@ -262,12 +262,12 @@ TEST_CASE("offloading the optimizer trades memory of the device for time of the 
   Layout l;
   l.data = 8;
   l.zero_stage = 2;
-  const StepEstimate on_device = gpt().estimate(l);
-  const Bytes before = gpt().memory(l).required();
+  const StepEstimate on_device = step_model_gpt().estimate(l);
+  const Bytes before = step_model_gpt().memory(l).required();
   l.offload_optimizer = true;
-  CHECK(gpt().memory(l).optimizer.v == 0);
-  CHECK(gpt().memory(l).required() < before);
-  CHECK(gpt().estimate(l).update > on_device.update);
+  CHECK(step_model_gpt().memory(l).optimizer.v == 0);
+  CHECK(step_model_gpt().memory(l).required() < before);
+  CHECK(step_model_gpt().estimate(l).update > on_device.update);
   // Gradients that take longer than the backward pass are waited for: at stage 2 those of each
   // micro-batch, at stage 1 once. 1 MB/s, so that a backward pass is short beside them.
   StepSetting slow = setting();
@@ -286,7 +286,7 @@ TEST_CASE("keys and values go round behind attention, or wait for it on slow lin
   Layout l;
   l.context = 4;
   l.tensor = 2;
-  CHECK(gpt().estimate(l).exposed.context.count() == 0);
+  CHECK(step_model_gpt().estimate(l).exposed.context.count() == 0);
   StepSetting slow = setting();
   slow.fabric.peer = 1.0_GBps;
   const StepModel on_slow(zoo_model("gpt3_13b").value(), slow);
@@ -309,18 +309,18 @@ TEST_CASE("expert ranks exchange rows four times a layer and carry the busiest r
 }
 
 TEST_CASE("a cached layout is the estimated one, and every field tells layouts apart") {
-  LayoutCache cache(gpt());
+  LayoutCache cache(step_model_gpt());
   Layout l;
   l.data = 4;
   l.micro_batches = 8;
   const Seconds first = cache.at(l).step;
-  CHECK(first == gpt().estimate(l).step);
+  CHECK(first == step_model_gpt().estimate(l).step);
   CHECK(&cache.at(l) == &cache.at(l));
   for (int Layout::*field : {&Layout::tensor, &Layout::pipeline, &Layout::context,
                              &Layout::micro_batch, &Layout::zero_stage}) {
     Layout other = l;
     other.*field = 2;
-    CHECK(cache.at(other).step == gpt().estimate(other).step);
+    CHECK(cache.at(other).step == step_model_gpt().estimate(other).step);
     CHECK(cache.at(other).step != first);
   }
 }
@@ -355,7 +355,7 @@ TEST_CASE(
         Approx(one.count() + kIssued).epsilon(1e-9));
   // A fast one changes nothing.
   const StepModel fast(zoo_model("gpt3_13b").value(), with_host(Seconds{1e-9}));
-  CHECK(fast.estimate(l).step == gpt().estimate(l).step);
+  CHECK(fast.estimate(l).step == step_model_gpt().estimate(l).step);
 }
 
 TEST_CASE("without overlap gradients and the gathers for weights' gradients are waited for") {
@@ -365,9 +365,9 @@ TEST_CASE("without overlap gradients and the gathers for weights' gradients are 
   l.sequence_parallel = true;
   l.zero_stage = 1;
   l.micro_batches = 4;
-  const StepEstimate hidden = gpt().estimate(l);
+  const StepEstimate hidden = step_model_gpt().estimate(l);
   l.overlap = false;
-  const StepEstimate waited = gpt().estimate(l);
+  const StepEstimate waited = step_model_gpt().estimate(l);
   CHECK(waited.exposed.gradients > hidden.exposed.gradients);
   // Forward a gather and a reduce-scatter, backward both and the second gather: 5 to 4 of one size.
   CHECK(waited.exposed.tensor / hidden.exposed.tensor == Approx(1.25).epsilon(0.01));

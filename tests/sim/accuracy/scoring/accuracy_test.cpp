@@ -13,8 +13,8 @@ using namespace reckon;
 
 namespace {
 
-ScoredRun run(std::string_view source, std::string_view accelerator, int accelerators,
-              double measured, double predicted) {
+ScoredRun accuracy_run(std::string_view source, std::string_view accelerator, int accelerators,
+                       double measured, double predicted) {
   ScoredRun r;
   r.at.source = source;
   r.at.trust = 'A';
@@ -83,8 +83,9 @@ TEST_CASE(
 
 TEST_CASE("errors are summed up by run: median, mean, 90th percentile, worst, bias, coverage") {
   // errors +10 %, -20 %, +40 %; |errors| sorted 0.1 0.2 0.4, p90 at position 1.8: 0.2 + 0.8 * 0.2
-  const ScoredRun runs[] = {run("a", "T4", 1, 100, 110), run("a", "T4", 2, 100, 80),
-                            run("a", "T4", 4, 100, 140)};
+  const ScoredRun runs[] = {accuracy_run("a", "T4", 1, 100, 110),
+                            accuracy_run("a", "T4", 2, 100, 80),
+                            accuracy_run("a", "T4", 4, 100, 140)};
   const Scores s = scores_of(runs);
   CHECK(s.runs == 3);
   CHECK(s.median_absolute_error == Approx(0.2));
@@ -97,29 +98,29 @@ TEST_CASE("errors are summed up by run: median, mean, 90th percentile, worst, bi
 }
 
 TEST_CASE("rank correlation is 1 where the order agrees, -1 where it is turned round") {
-  const ScoredRun same[] = {run("a", "T4", 1, 1, 5), run("a", "T4", 1, 2, 70),
-                            run("a", "T4", 1, 30, 80)};
+  const ScoredRun same[] = {accuracy_run("a", "T4", 1, 1, 5), accuracy_run("a", "T4", 1, 2, 70),
+                            accuracy_run("a", "T4", 1, 30, 80)};
   CHECK(scores_of(same).rank_correlation == Approx(1));
-  const ScoredRun turned[] = {run("a", "T4", 1, 1, 9), run("a", "T4", 1, 2, 8),
-                              run("a", "T4", 1, 3, 7)};
+  const ScoredRun turned[] = {accuracy_run("a", "T4", 1, 1, 9), accuracy_run("a", "T4", 1, 2, 8),
+                              accuracy_run("a", "T4", 1, 3, 7)};
   CHECK(scores_of(turned).rank_correlation == Approx(-1));
   // With ties: predicted ranks 0.5 0.5 2, measured 0 1 2: cov 1.5 + 0 ... = 1.5, var 1.5 and 2.
-  const ScoredRun tied[] = {run("a", "T4", 1, 1, 5), run("a", "T4", 1, 2, 5),
-                            run("a", "T4", 1, 3, 6)};
+  const ScoredRun tied[] = {accuracy_run("a", "T4", 1, 1, 5), accuracy_run("a", "T4", 1, 2, 5),
+                            accuracy_run("a", "T4", 1, 3, 6)};
   CHECK(scores_of(tied).rank_correlation == Approx(1.5 / std::sqrt(1.5 * 2)));
 }
 
 TEST_CASE("a group counts once, however many runs were submitted to it") {
-  std::vector<ScoredRun> runs(9, run("a", "T4", 1, 100, 130));
-  runs.push_back(run("a", "T4", 8, 100, 110));
+  std::vector<ScoredRun> runs(9, accuracy_run("a", "T4", 1, 100, 130));
+  runs.push_back(accuracy_run("a", "T4", 8, 100, 110));
   const Scores s = grouped_scores_of(runs);
   CHECK(s.runs == 2);
   CHECK(s.median_absolute_error == Approx(0.2));  // of 30 % and 10 %
 }
 
 TEST_CASE("the baseline is the median of other sources alone, where there are any") {
-  const ScoredRun runs[] = {run("a", "T4", 1, 100, 0), run("b", "T4", 1, 120, 0),
-                            run("c", "T4", 1, 140, 0), run("a", "T4", 2, 100, 0)};
+  const ScoredRun runs[] = {accuracy_run("a", "T4", 1, 100, 0), accuracy_run("b", "T4", 1, 120, 0),
+                            accuracy_run("c", "T4", 1, 140, 0), accuracy_run("a", "T4", 2, 100, 0)};
   const auto guesses = baseline(runs, Alike::hardware_and_model);
   REQUIRE(guesses.size() == 3);
   CHECK(guesses[0].predicted == Approx(130));
@@ -128,12 +129,12 @@ TEST_CASE("the baseline is the median of other sources alone, where there are an
 }
 
 TEST_CASE("the noise floor is the distance to the median of all, not the others' guess") {
-  const ScoredRun runs[] = {run("a", "T4", 1, 100, 0), run("b", "T4", 1, 120, 0),
-                            run("c", "T4", 1, 140, 0), run("a", "T4", 2, 100, 0)};
+  const ScoredRun runs[] = {accuracy_run("a", "T4", 1, 100, 0), accuracy_run("b", "T4", 1, 120, 0),
+                            accuracy_run("c", "T4", 1, 140, 0), accuracy_run("a", "T4", 2, 100, 0)};
   const auto floor = noise_floor(runs, Alike::hardware_and_model);
   REQUIRE(floor.size() == 3);  // the last has no other source to differ from
   for (const ScoredRun& r : floor) CHECK(r.predicted == Approx(120));
-  const ScoredRun two[] = {run("a", "T4", 1, 100, 0), run("b", "T4", 1, 120, 0)};
+  const ScoredRun two[] = {accuracy_run("a", "T4", 1, 100, 0), accuracy_run("b", "T4", 1, 120, 0)};
   CHECK(noise_floor(two, Alike::stack)[0].predicted == Approx(110));
   CHECK(baseline(two, Alike::stack)[0].predicted == Approx(120));
 }
@@ -143,7 +144,7 @@ TEST_CASE("runs on other nodes or links are not alike in configuration") {
                             +[](RunConfiguration& r) { r.accelerators_per_node = 4; },
                             +[](RunConfiguration& r) { r.intra_node_link = "pcie4"; },
                             +[](RunConfiguration& r) { r.inter_node = BytesPerSecond{1e9}; }}) {
-    ScoredRun runs[] = {run("a", "T4", 8, 100, 0), run("b", "T4", 8, 120, 0)};
+    ScoredRun runs[] = {accuracy_run("a", "T4", 8, 100, 0), accuracy_run("b", "T4", 8, 120, 0)};
     REQUIRE(baseline(runs, Alike::configuration).size() == 2);
     differ(runs[1].at.run);
     CHECK(baseline(runs, Alike::configuration).empty());
@@ -152,8 +153,9 @@ TEST_CASE("runs on other nodes or links are not alike in configuration") {
 }
 
 TEST_CASE("the noise floor compares runs that are alike in layout and batch, and in stack") {
-  std::vector<ScoredRun> runs{run("a", "T4", 1, 100, 0), run("b", "T4", 1, 120, 0),
-                              run("c", "T4", 1, 140, 0)};
+  std::vector<ScoredRun> runs{accuracy_run("a", "T4", 1, 100, 0),
+                              accuracy_run("b", "T4", 1, 120, 0),
+                              accuracy_run("c", "T4", 1, 140, 0)};
   runs[1].at.run.stack = "other";
   runs[2].at.run.batch_per_accelerator = 7;
   CHECK(baseline(runs, Alike::hardware_and_model).size() == 3);

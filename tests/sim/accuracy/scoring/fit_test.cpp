@@ -11,8 +11,8 @@ using namespace reckon;
 
 namespace {
 
-PublishedRun run(std::string_view source, std::string_view stack, std::string_view model,
-                 int batch) {
+PublishedRun fit_run(std::string_view source, std::string_view stack, std::string_view model,
+                     int batch) {
   PublishedRun r;
   r.source = source;
   r.trust = 'A';
@@ -45,7 +45,7 @@ std::vector<PublishedRun> made_up_runs(double convolution) {
   for (const char* model : {"resnet50", "resnet101", "vgg16", "inception_v3"})
     for (const int batch : {16, 64})
       for (const bool slow : {false, true}) {
-        PublishedRun r = run(slow ? "b" : "a", slow ? "slow" : "fast", model, batch);
+        PublishedRun r = fit_run(slow ? "b" : "a", slow ? "slow" : "fast", model, batch);
         r.measured = predict(r.run)->rate / (slow ? 1.5 : 1.0);
         r.line = static_cast<int>(runs.size()) + 2;
         runs.push_back(r);
@@ -162,7 +162,7 @@ TEST_CASE("stacks of a class are fitted apart, and their row stands for both 16-
   std::vector<PublishedRun> runs;
   for (const char* model : {"bert_base", "bert_large", "electra_base"})
     for (const bool of_class : {false, true}) {
-      PublishedRun r = run("s", of_class ? "megatron-x" : "eager-x", model, 32);
+      PublishedRun r = fit_run("s", of_class ? "megatron-x" : "eager-x", model, 32);
       r.run.accelerator = "A100-SXM4-80";
       r.run.precision = of_class ? "bf16" : "fp16";
       r.run.sequence_length = 512;
@@ -231,7 +231,7 @@ TEST_CASE("GPUs that no run tells of inherit what their neighbours' priors were 
 TEST_CASE("TPU v2 is never fitted to") {
   std::vector<PublishedRun> runs;
   for (const int chips : {4, 64, 128, 256}) {
-    PublishedRun r = run("s", "tf", "resnet50_v1_5", 256);
+    PublishedRun r = fit_run("s", "tf", "resnet50_v1_5", 256);
     r.run.accelerator = "TPU-v2";
     r.run.accelerators = chips;
     r.run.precision = "bf16";

@@ -8,7 +8,7 @@ using namespace reckon;
 
 namespace {
 
-const std::string kHeader =
+const std::string kEnergyHeader =
     "kind,id,source,dataset,network,batch,optimizer,target_metric,runs_reached,epochs_median,"
     "accelerator,power_limit_watts,seconds_per_epoch,average_watts\n";
 
@@ -28,8 +28,9 @@ std::map<std::string, ScoredRun> by_id(const ScoredTable& table, std::string_vie
   return runs;
 }
 
-ScoredTable scored(const std::string& rows, TextPool& pool) {
-  auto table = score_energy_and_convergence("e.csv", kHeader + rows, pool, test::shipped_catalog());
+ScoredTable scored_energy(const std::string& rows, TextPool& pool) {
+  auto table =
+      score_energy_and_convergence("e.csv", kEnergyHeader + rows, pool, test::shipped_catalog());
   REQUIRE(table);
   return std::move(*table);
 }
@@ -45,7 +46,7 @@ TEST_CASE("a target's epochs follow from its middle batch and the task's other t
   const std::string second = convergence("d", "64", "0.4", "1") +
                              convergence("e", "1024", "0.4", "11") +
                              convergence("f", "4096", "0.4", "1");
-  const auto runs = by_id(scored(first + second, pool), "epochs");
+  const auto runs = by_id(scored_energy(first + second, pool), "epochs");
   REQUIRE(runs.size() == 4);  // two of each target; the middle one is given
   // 10.5 of the given 11, (1 + 64/1024) / 2 and 5/2 of it, in whole epochs; what d and f measured
   // is not read.
@@ -57,7 +58,7 @@ TEST_CASE("a target's epochs follow from its middle batch and the task's other t
 
 TEST_CASE("a batch that never reached its target is counted, not predicted") {
   TextPool pool;
-  const auto table = scored("convergence,a,z,d,net,64,adam,0.3,0,,,,,\n", pool);
+  const auto table = scored_energy("convergence,a,z,d,net,64,adam,0.3,0,,,,,\n", pool);
   CHECK(table.scored.runs.empty());
   CHECK(table.scored.skipped.count("no run reached the target") == 1);
 }
@@ -70,7 +71,7 @@ TEST_CASE(
                            power("b", "imagenet", "81.25,200,81.25") +
                            power("c", "imagenet", "145,125.99,145") +
                            power("d", "squad", "250,50,230") + power("e", "squad", "81.25,1,1");
-  const ScoredTable table = scored(rows, pool);
+  const ScoredTable table = scored_energy(rows, pool);
   const auto times = by_id(table, "seconds"), watts = by_id(table, "watts");
   REQUIRE(times.size() == 3);
   CHECK(times.at("e").predicted == Approx(100));
@@ -81,10 +82,10 @@ TEST_CASE(
 
 TEST_CASE("wrong cells of an energy table are told with file, line and column") {
   TextPool pool;
-  const ScoredTable table =
-      scored(convergence("a", "none", "0.3", "4") + convergence("b", "64", "0.3", "-4") +
-                 "guess,c,z,d,net,64,adam,0.3,5,4,,,,\n" + power("d", "imagenet", "250,,230"),
-             pool);
+  const ScoredTable table = scored_energy(
+      convergence("a", "none", "0.3", "4") + convergence("b", "64", "0.3", "-4") +
+          "guess,c,z,d,net,64,adam,0.3,5,4,,,,\n" + power("d", "imagenet", "250,,230"),
+      pool);
   CHECK(table.scored.runs.empty());
   REQUIRE(table.counts.problems.size() == 4);
   CHECK(format(table.counts.problems[0]) ==

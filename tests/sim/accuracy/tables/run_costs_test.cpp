@@ -12,7 +12,7 @@ using namespace reckon;
 
 namespace {
 
-const std::string kHeader =
+const std::string kRunCostsHeader =
     "id,source,year,framework,hardware,machine,machines,accelerators,accelerator,usd_per_hour,"
     "model,model_text,dataset,epochs,batch,hours,usd,notes\n";
 
@@ -60,7 +60,7 @@ TEST_CASE("a row is moved by the other rows of its network and by all others onc
 
 TEST_CASE("hours and dollars of a whole run follow from epochs, rate and price") {
   const std::string text =
-      kHeader +
+      kRunCostsHeader +
       "1,dawn,2017,TensorFlow v1.2,1 K80,p2.xlarge,1,1,K80,0.9,resnet50,,imagenet,10,64,100,90,\n";
   TextPool pool;
   const auto table = score_run_costs("c.csv", text, pool, test::shipped_catalog());
@@ -89,7 +89,7 @@ TEST_CASE("hours and dollars of a whole run follow from epochs, rate and price")
 TEST_CASE(
     "wrong cells of a run's costs are told with file, line and column, unknown ones counted") {
   const std::string text =
-      kHeader +
+      kRunCostsHeader +
       "1,d,2017,TensorFlow,x,y,1,1,K80,0.9,resnet50,,imagenet,none,64,100,90,\n"
       "2,d,2017,TensorFlow,x,y,1,1,K80,0.9,resnet50,,imagenet,10,[3],100,90,\n"
       "3,d,2017,TensorFlow,x,y,1,0,,0.9,resnet50,,imagenet,10,64,100,90,\n"

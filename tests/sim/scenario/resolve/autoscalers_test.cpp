@@ -10,7 +10,7 @@ using test::errors_of;
 
 namespace {
 
-const std::string kBase = R"(
+const std::string kAutoscalersBase = R"(
 name: base
 workload:
   model: resnet50
@@ -36,11 +36,13 @@ const std::string kSpotPool =
     "autoscaling: true, pricing: spot, stands_in_for: gpu}]";
 
 Plan plan_with(const std::vector<std::string>& overrides = {}) {
-  const auto plan = test::plan_of(kBase, overrides);
+  const auto plan = test::plan_of(kAutoscalersBase, overrides);
   if (!plan) FAIL(format(plan.error()));
   return *plan;
 }
-std::string with(const std::vector<std::string>& overrides) { return errors_of(kBase, overrides); }
+std::string autoscalers_with(const std::vector<std::string>& overrides) {
+  return errors_of(kAutoscalersBase, overrides);
+}
 
 const PlannedPool& named(const Plan& plan, const std::string& name) {
   const auto found = std::ranges::find(plan.pools, name, &PlannedPool::name);
@@ -71,18 +73,21 @@ TEST_CASE("a chain of expanders is read as the flag has it") {
 
 TEST_CASE("what an expander cannot use is said at its place") {
   const std::string expander = "cluster.cluster_autoscaler.expander=";
-  CHECK_THAT(with({expander + "cheapest"}), Contains("unknown expander 'cheapest'"));
-  CHECK_THAT(with({expander + "least-wast"}), Contains("did you mean 'least-waste'"));
-  CHECK_THAT(with({expander + "price,price"}), Contains("stands twice in the chain"));
-  CHECK_THAT(with({expander + "priority"}), Contains("needs priorities"));
-  CHECK_THAT(with({expander + "random", "cluster.cluster_autoscaler.priorities={10: [.*]}"}),
-             Contains("count under the expander priority only"));
-  CHECK_THAT(with({expander + "priority", "cluster.cluster_autoscaler.priorities={10: ['(']}"}),
+  CHECK_THAT(autoscalers_with({expander + "cheapest"}), Contains("unknown expander 'cheapest'"));
+  CHECK_THAT(autoscalers_with({expander + "least-wast"}), Contains("did you mean 'least-waste'"));
+  CHECK_THAT(autoscalers_with({expander + "price,price"}), Contains("stands twice in the chain"));
+  CHECK_THAT(autoscalers_with({expander + "priority"}), Contains("needs priorities"));
+  CHECK_THAT(
+      autoscalers_with({expander + "random", "cluster.cluster_autoscaler.priorities={10: [.*]}"}),
+      Contains("count under the expander priority only"));
+  CHECK_THAT(autoscalers_with(
+                 {expander + "priority", "cluster.cluster_autoscaler.priorities={10: ['(']}"}),
              Contains("no regular expression"));
-  CHECK_THAT(with({expander + "priority", "cluster.cluster_autoscaler.priorities={high: [.*]}"}),
+  CHECK_THAT(autoscalers_with(
+                 {expander + "priority", "cluster.cluster_autoscaler.priorities={high: [.*]}"}),
              Contains("'high' is no priority"));
-  CHECK_THAT(with({expander + "price", "cluster.provider=aws", "cluster.service=eks",
-                   "cluster.region=us-east-1", kPool + "machine=p4d.24xlarge"}),
+  CHECK_THAT(autoscalers_with({expander + "price", "cluster.provider=aws", "cluster.service=eks",
+                               "cluster.region=us-east-1", kPool + "machine=p4d.24xlarge"}),
              Contains("knows no prices under EKS") && Contains("gke"));
 }
 
@@ -98,8 +103,9 @@ TEST_CASE("under an expander several larger pools may serve the pods of one") {
   };
   const std::string expander = "cluster.cluster_autoscaler.expander=price";
   CHECK(plan_with({pools("n1-standard-16"), expander}).pools.size() == 3);
-  CHECK_THAT(with({pools("n1-standard-4"), expander}), Contains("does not fit a node of 'b'"));
-  CHECK_THAT(with({pools("n1-standard-8")}),
+  CHECK_THAT(autoscalers_with({pools("n1-standard-4"), expander}),
+             Contains("does not fit a node of 'b'"));
+  CHECK_THAT(autoscalers_with({pools("n1-standard-8")}),
              Contains("a second fallback pool") && Contains("cluster_autoscaler: {expander"));
 }
 
@@ -124,21 +130,22 @@ TEST_CASE("flex-start has a price, a queue and a longest run") {
 
 TEST_CASE("what flex-start and ProvisioningRequests cannot be is refused at its place") {
   const std::string flex = kPool + "provisioning=flex_start";
-  CHECK_THAT(with({flex, "cluster.provider=aws", "cluster.service=eks", "cluster.region=us-east-1",
-                   kPool + "machine=p4d.24xlarge"}),
+  CHECK_THAT(autoscalers_with({flex, "cluster.provider=aws", "cluster.service=eks",
+                               "cluster.region=us-east-1", kPool + "machine=p4d.24xlarge"}),
              Contains("EKS has no flex-start"));
-  CHECK_THAT(with({flex, kPool + "machine=n1-standard-8"}), Contains("is for accelerators"));
-  CHECK_THAT(with({flex, kPool + "pricing=spot"}), Contains("has a price of its own"));
-  CHECK_THAT(with({flex, kPool + "nodes={initial: 1, min: 0, max: 2}"}),
+  CHECK_THAT(autoscalers_with({flex, kPool + "machine=n1-standard-8"}),
+             Contains("is for accelerators"));
+  CHECK_THAT(autoscalers_with({flex, kPool + "pricing=spot"}), Contains("has a price of its own"));
+  CHECK_THAT(autoscalers_with({flex, kPool + "nodes={initial: 1, min: 0, max: 2}"}),
              Contains("scaled from none"));
-  CHECK_THAT(with({flex, kPool + "max_run_duration=8d"}), Contains("for at most 7 d"));
-  CHECK_THAT(with({kPool + "capacity_wait=1h"}), Contains("is of flex-start nodes"));
-  CHECK_THAT(with({kPool + "provisioning=check_capacity"}), Contains("makes no nodes"));
-  CHECK_THAT(with({kPool + "provisioning=best_effort_atomic", kPool + "autoscaling=false",
-                   kPool + "nodes=2"}),
+  CHECK_THAT(autoscalers_with({flex, kPool + "max_run_duration=8d"}), Contains("for at most 7 d"));
+  CHECK_THAT(autoscalers_with({kPool + "capacity_wait=1h"}), Contains("is of flex-start nodes"));
+  CHECK_THAT(autoscalers_with({kPool + "provisioning=check_capacity"}), Contains("makes no nodes"));
+  CHECK_THAT(autoscalers_with({kPool + "provisioning=best_effort_atomic",
+                               kPool + "autoscaling=false", kPool + "nodes=2"}),
              Contains("is not scaled"));
-  CHECK(with({kPool + "provisioning=check_capacity", kPool + "autoscaling=false",
-              kPool + "nodes=2"}) == "");
+  CHECK(autoscalers_with({kPool + "provisioning=check_capacity", kPool + "autoscaling=false",
+                          kPool + "nodes=2"}) == "");
 }
 
 TEST_CASE("a ComputeClass's rules become pools, the preferred first") {
@@ -168,23 +175,27 @@ TEST_CASE("node auto-provisioning says what it cannot make") {
   const std::string kind = "cluster.autoscaler=node_auto_provisioning";
   const std::string made = "cluster.node_auto_provisioning=";
   const std::string limits = made + "{resourceLimits: [{resourceType: cpu, maximum: 100}]}";
-  CHECK(with({kind, limits}) == "");
-  CHECK_THAT(with({kind}), Contains("needs limits of vCPUs and memory, or a ComputeClass"));
-  CHECK_THAT(with({kind, made + "{resourceLimits: [{resourceType: disks, maximum: 1}]}"}),
-             Contains("unknown resource 'disks'"));
-  CHECK_THAT(with({kind, made + "{computeClass: {priorities: [{machineFamily: a3}]}}"}),
+  CHECK(autoscalers_with({kind, limits}) == "");
+  CHECK_THAT(autoscalers_with({kind}),
+             Contains("needs limits of vCPUs and memory, or a ComputeClass"));
+  CHECK_THAT(
+      autoscalers_with({kind, made + "{resourceLimits: [{resourceType: disks, maximum: 1}]}"}),
+      Contains("unknown resource 'disks'"));
+  CHECK_THAT(autoscalers_with({kind, made + "{computeClass: {priorities: [{machineFamily: a3}]}}"}),
              Contains("the ComputeClass makes no such nodes"));
-  CHECK_THAT(with({kind, made + "{computeClass: {priorities: []}}"}), Contains("has no rule"));
-  CHECK_THAT(with({kind, made + "{computeClass: {priorities: [{spot: true, flexStart: {enabled: "
-                                "true}}]}}"}),
+  CHECK_THAT(autoscalers_with({kind, made + "{computeClass: {priorities: []}}"}),
+             Contains("has no rule"));
+  CHECK_THAT(autoscalers_with(
+                 {kind, made + "{computeClass: {priorities: [{spot: true, flexStart: {enabled: "
+                               "true}}]}}"}),
              Contains("flexStart cannot stand beside spot"));
-  CHECK_THAT(with({kind, limits, kPool + "nodes={initial: 1, min: 1, max: 2}"}),
+  CHECK_THAT(autoscalers_with({kind, limits, kPool + "nodes={initial: 1, min: 1, max: 2}"}),
              Contains("made for pods that wait"));
-  CHECK_THAT(with({kind, limits, "cluster.provider=aws", "cluster.service=eks",
-                   "cluster.region=us-east-1", kPool + "machine=p4d.24xlarge"}),
+  CHECK_THAT(autoscalers_with({kind, limits, "cluster.provider=aws", "cluster.service=eks",
+                               "cluster.region=us-east-1", kPool + "machine=p4d.24xlarge"}),
              Contains("EKS makes no node pools for pods"));
-  CHECK_THAT(with({kind, made + "{resourceLimits: [{resourceType: cpu, maximum: 100}], "
-                                "autoprovisioningLocations: [us-central1-f]}"}),
+  CHECK_THAT(autoscalers_with({kind, made + "{resourceLimits: [{resourceType: cpu, maximum: 100}], "
+                                            "autoprovisioningLocations: [us-central1-f]}"}),
              Contains("does not say in which of the zones"));
 }
 
@@ -198,13 +209,16 @@ TEST_CASE("Slurm scales machines that run without a service") {
   CHECK(plan.slurm->resume_timeout.count() == 600);
   CHECK(plan.slurm->suspend_exc_nodes[0].count == 1);
   CHECK_FALSE(plan_with({kind, none, "cluster.slurm={SuspendTime: -1}"}).slurm->suspend_time);
-  CHECK_THAT(with({kind, power}), Contains("does not power machines of GKE on and off"));
-  CHECK_THAT(with({kind, none}), Contains("no power without SuspendTime"));
-  CHECK_THAT(with({kind, none, power, kPool + "nodes={initial: 1, min: 1, max: 2}"}),
+  CHECK_THAT(autoscalers_with({kind, power}),
+             Contains("does not power machines of GKE on and off"));
+  CHECK_THAT(autoscalers_with({kind, none}), Contains("no power without SuspendTime"));
+  CHECK_THAT(autoscalers_with({kind, none, power, kPool + "nodes={initial: 1, min: 1, max: 2}"}),
              Contains("by SuspendExcNodes"));
-  CHECK_THAT(with({kind, none, "cluster.slurm={SuspendTime: 5min, SuspendExcNodes: [gpus]}"}),
-             Contains("no pool is named 'gpus'") && Contains("did you mean 'gpu'"));
-  CHECK_THAT(with({kind, none, "cluster.slurm={SuspendTime: 5min, SuspendExcNodes: [\"gpu:\"]}"}),
+  CHECK_THAT(
+      autoscalers_with({kind, none, "cluster.slurm={SuspendTime: 5min, SuspendExcNodes: [gpus]}"}),
+      Contains("no pool is named 'gpus'") && Contains("did you mean 'gpu'"));
+  CHECK_THAT(autoscalers_with(
+                 {kind, none, "cluster.slurm={SuspendTime: 5min, SuspendExcNodes: [\"gpu:\"]}"}),
              Contains("has no number of nodes behind its colon"));
-  CHECK_THAT(with({none}), Contains("does not autoscale node pools"));
+  CHECK_THAT(autoscalers_with({none}), Contains("does not autoscale node pools"));
 }

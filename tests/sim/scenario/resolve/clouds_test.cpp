@@ -9,7 +9,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-std::string scenario(const std::string& cluster) {
+std::string cloud_scenario(const std::string& cluster) {
   return "name: s\n"
          "workload:\n"
          "  model: resnet50\n"
@@ -27,7 +27,7 @@ std::string pool(const std::string& machine, const std::string& more = "") {
 }
 
 Plan plan_or_fail(const std::string& cluster) {
-  const Expected<Plan> plan = plan_of(scenario(cluster));
+  const Expected<Plan> plan = plan_of(cloud_scenario(cluster));
   if (!plan) FAIL(format(plan.error()));
   return *plan;
 }
@@ -106,7 +106,8 @@ TEST_CASE("where a list of regions is known to leave some out, another region is
 }
 
 TEST_CASE("TPUs are Google's") {
-  CHECK_THAT(errors_of(scenario("provider: aws, region: us-east-1, pools: [{name: t, tpu: {type: "
-                                "TPU-v2, slice: v2-8}, nodes: 1}]")),
-             Contains("aws has no TPUs"));
+  CHECK_THAT(
+      errors_of(cloud_scenario("provider: aws, region: us-east-1, pools: [{name: t, tpu: {type: "
+                               "TPU-v2, slice: v2-8}, nodes: 1}]")),
+      Contains("aws has no TPUs"));
 }

@@ -12,7 +12,7 @@ using test::errors_of;
 
 namespace {
 
-const std::string kBase = R"(
+const std::string kKarpenterBase = R"(
 name: base
 start: 2026-12-04T18:00:00Z
 workload:
@@ -41,13 +41,15 @@ cluster:
 
 const std::string kRequirements = "cluster.karpenter.nodePools.default.requirements";
 
-Plan plan_with(const std::vector<std::string>& overrides = {}) {
-  const auto plan = test::plan_of(kBase, overrides);
+Plan karpenter_plan_with(const std::vector<std::string>& overrides = {}) {
+  const auto plan = test::plan_of(kKarpenterBase, overrides);
   if (!plan) FAIL(format(plan.error()));
   return *plan;
 }
 
-std::string with(const std::string& override) { return errors_of(kBase, {override}); }
+std::string karpenter_with(const std::string& override) {
+  return errors_of(kKarpenterBase, {override});
+}
 
 std::vector<std::string> choices_of(const Plan& plan) {
   std::vector<std::string> names;
@@ -111,53 +113,59 @@ TEST_CASE("labels of a machine are read from its name and its size") {
 
 TEST_CASE(
     "a pod takes any machine that holds it: the same GPUs, as many vCPUs and as much memory") {
-  CHECK(choices_of(plan_with()) ==
+  CHECK(choices_of(karpenter_plan_with()) ==
         std::vector<std::string>{"g5.2xlarge on_demand", "g5.4xlarge on_demand",
                                  "g5.8xlarge on_demand", "g5.16xlarge on_demand"});
-  CHECK(choices_of(plan_with({requiring("{key: karpenter.k8s.aws/instance-size, operator: "
-                                        "NotIn, values: [8xlarge, 16xlarge]}")})) ==
-        std::vector<std::string>{"g5.2xlarge on_demand", "g5.4xlarge on_demand"});
-  CHECK(choices_of(plan_with({"cluster.pools.gpu.machine=g5.8xlarge"})) ==
+  CHECK(
+      choices_of(karpenter_plan_with({requiring("{key: karpenter.k8s.aws/instance-size, operator: "
+                                                "NotIn, values: [8xlarge, 16xlarge]}")})) ==
+      std::vector<std::string>{"g5.2xlarge on_demand", "g5.4xlarge on_demand"});
+  CHECK(choices_of(karpenter_plan_with({"cluster.pools.gpu.machine=g5.8xlarge"})) ==
         std::vector<std::string>{"g5.8xlarge on_demand", "g5.16xlarge on_demand"});
 }
 
 TEST_CASE("a capacity type needs a price, and reserved a reservation") {
   const std::string both = kRequirements + ".0.values=[spot, on-demand, reserved]";
-  CHECK(choices_of(plan_with({both, "cluster.pools.gpu.machine=p4d.24xlarge"})) ==
+  CHECK(choices_of(karpenter_plan_with({both, "cluster.pools.gpu.machine=p4d.24xlarge"})) ==
         std::vector<std::string>{"p4d.24xlarge spot", "p4d.24xlarge on_demand"});
-  CHECK(choices_of(
-            plan_with({both, "cluster.pools.gpu.machine=p4d.24xlarge",
-                       "prices.reserved=[{machine: p4d.24xlarge, count: 2, price: 9 USD/h}]"})) ==
+  CHECK(choices_of(karpenter_plan_with(
+            {both, "cluster.pools.gpu.machine=p4d.24xlarge",
+             "prices.reserved=[{machine: p4d.24xlarge, count: 2, price: 9 USD/h}]"})) ==
         std::vector<std::string>{"p4d.24xlarge reserved", "p4d.24xlarge spot",
                                  "p4d.24xlarge on_demand"});
 }
 
 TEST_CASE("under the cluster-autoscaler NodePools count for nothing") {
-  const Plan plan = plan_with({"cluster.autoscaler=cluster_autoscaler"});
+  const Plan plan = karpenter_plan_with({"cluster.autoscaler=cluster_autoscaler"});
   CHECK(plan.pools.size() == 1);
   CHECK_FALSE(plan.karpenter);
 }
 
 TEST_CASE("what Karpenter cannot do is said at its place") {
-  CHECK_THAT(with("cluster.service=none"), Contains("Karpenter is not simulated under"));
-  CHECK_THAT(with("cluster.pools.gpu.nodes={initial: 1, min: 1, max: 3}"),
+  CHECK_THAT(karpenter_with("cluster.service=none"), Contains("Karpenter is not simulated under"));
+  CHECK_THAT(karpenter_with("cluster.pools.gpu.nodes={initial: 1, min: 1, max: 3}"),
              Contains("Karpenter keeps no nodes without pods, and pool 'gpu' has a minimum"));
   CHECK_THAT(
-      with(kRequirements + ".0.key=karpenter.sh/capacity-typ"),
+      karpenter_with(kRequirements + ".0.key=karpenter.sh/capacity-typ"),
       Contains("no machine of the catalog has the label 'karpenter.sh/capacity-typ'; did you "
                "mean 'karpenter.sh/capacity-type'?"));
   CHECK_THAT(
-      with(requiring("{key: karpenter.k8s.aws/instance-family, operator: In, values: [g6]}")),
+      karpenter_with(
+          requiring("{key: karpenter.k8s.aws/instance-family, operator: In, values: [g6]}")),
       Contains("machine g5.2xlarge says what a pod asks for, and no NodePool makes such nodes") &&
           Contains("NodePool 'default' requires karpenter.k8s.aws/instance-family In [g6]"));
-  CHECK_THAT(with("cluster.karpenter.nodePools.default.disruption={budgets: [{nodes: 120%}]}"),
-             Contains("'120%' is neither a number of nodes nor a share of them"));
-  CHECK_THAT(with("cluster.karpenter.nodePools.default.disruption={budgets: [{nodes: 1, schedule: "
-                  "\"@daily\"}]}"),
+  CHECK_THAT(
+      karpenter_with("cluster.karpenter.nodePools.default.disruption={budgets: [{nodes: 120%}]}"),
+      Contains("'120%' is neither a number of nodes nor a share of them"));
+  CHECK_THAT(karpenter_with(
+                 "cluster.karpenter.nodePools.default.disruption={budgets: [{nodes: 1, schedule: "
+                 "\"@daily\"}]}"),
              Contains("schedule and duration stand together"));
-  CHECK_THAT(with("cluster.karpenter.nodePools.default.disruption={budgets: [{nodes: 1, schedule: "
-                  "\"61 * * * *\", duration: 1h}]}"),
+  CHECK_THAT(karpenter_with(
+                 "cluster.karpenter.nodePools.default.disruption={budgets: [{nodes: 1, schedule: "
+                 "\"61 * * * *\", duration: 1h}]}"),
              Contains("'61' is no minute (0 to 59)"));
-  CHECK_THAT(with(requiring("{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: [3, 4]}")),
+  CHECK_THAT(karpenter_with(
+                 requiring("{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: [3, 4]}")),
              Contains("operator Gt takes one value, a whole number"));
 }

@@ -52,13 +52,13 @@ cluster:
 )";
 }
 
-Plan plan_from(const std::string& text, const std::vector<std::string>& overrides = {}) {
+Plan priced_plan(const std::string& text, const std::vector<std::string>& overrides = {}) {
   auto plan = plan_of(text, overrides);
   if (!plan) FAIL(format(plan.error()));
   return std::move(*plan);
 }
 
-bool warns(const Plan& plan, const std::string& text) {
+bool price_warns(const Plan& plan, const std::string& text) {
   return std::any_of(plan.warnings.begin(), plan.warnings.end(),
                      [&](const std::string& w) { return w.find(text) != std::string::npos; });
 }
@@ -68,7 +68,7 @@ constexpr const char* kSize = "vcpu: 64, memory: 512GiB, network: 100Gbps";
 }  // namespace
 
 TEST_CASE("a bought machine costs its purchase over its life and its power at the tariff") {
-  const Plan plan = plan_from(
+  const Plan plan = priced_plan(
       premises(std::string("{") + kSize +
                ", purchase: 262800 USD, amortised_over: 3y, power: 10kW, tariff: 0.15 USD/kWh}"));
   // 262,800 USD / (3 x 8,760 h) = 10 USD/h; 10 kW x 0.15 USD/kWh = 1.50 USD/h
@@ -78,7 +78,7 @@ TEST_CASE("a bought machine costs its purchase over its life and its power at th
 }
 
 TEST_CASE("a dedicated machine costs its rate, power comes on top") {
-  const Plan plan = plan_from(premises(
+  const Plan plan = priced_plan(premises(
       std::string("{") + kSize + ", price: 730 USD/month, power: 2000W, tariff: 200 USD/MWh}"));
   // 730 USD over 730 h is 1 USD/h; 2 kW x 0.20 USD/kWh = 0.40 USD/h
   CHECK(plan.pools.at(0).price.machine.nano_usd_per_hour == 1'400'000'000);
@@ -86,8 +86,8 @@ TEST_CASE("a dedicated machine costs its rate, power comes on top") {
 
 TEST_CASE("a bought machine may be paid in another currency") {
   const Plan plan =
-      plan_from(premises(std::string("{") + kSize + ", purchase: 70080 EUR, amortised_over: 1y}"),
-                {"prices={currency: EUR, usd_rate: 0.8}"});
+      priced_plan(premises(std::string("{") + kSize + ", purchase: 70080 EUR, amortised_over: 1y}"),
+                  {"prices={currency: EUR, usd_rate: 0.8}"});
   // 70,080 EUR / 8,760 h = 8 EUR/h = 10 USD/h at 0.8 EUR a USD
   CHECK(plan.pools.at(0).price.machine.nano_usd_per_hour == 10'000'000'000);
 }
@@ -112,9 +112,9 @@ TEST_CASE("half of a purchase or of a power price is a mistake") {
 
 TEST_CASE("a machine without any price has time and node-hours but no cost") {
   const std::string text = premises(std::string("{") + kSize + "}");
-  const Plan plan = plan_from(text);
+  const Plan plan = priced_plan(text);
   CHECK_FALSE(plan.pools.at(0).price.known);
-  CHECK(warns(plan, "the cost cannot be said"));
+  CHECK(price_warns(plan, "the cost cannot be said"));
   CHECK_THAT(
       errors_of(text, {"expect=[p95(time) <= 48h, cost <= 100 USD]"}),
       Contains("error: 'cost <= 100 USD' cannot be said: the price of pool 'own' is not known"));
@@ -122,7 +122,7 @@ TEST_CASE("a machine without any price has time and node-hours but no cost") {
 }
 
 TEST_CASE("a reservation prices so many nodes until the end of its last day") {
-  const Plan plan = plan_from(
+  const Plan plan = priced_plan(
       kCloud, {"prices={reserved: [{machine: n1-standard-16, count: 2, until: 2026-12-02, price: 2 "
                "USD/h}]}"});
   const auto& reservation = plan.pools.at(0).reservation;
@@ -138,19 +138,19 @@ TEST_CASE("a reservation prices so many nodes until the end of its last day") {
 }
 
 TEST_CASE("a reservation that is over has no time left, one without an end covers everything") {
-  const Plan over = plan_from(
+  const Plan over = priced_plan(
       kCloud, {"prices={reserved: [{machine: n1-standard-16, count: 2, until: 2026-11-30, price: 2 "
                "USD/h}]}"});
   CHECK(over.pools.at(0).reservation->until->count() == 0);
-  const Plan always =
-      plan_from(kCloud, {"cluster.region=us-east1", "cluster.zone=us-east1-c",
-                         "prices={reserved: [{machine: n1-standard-16, count: 4, price: 2 USD/h}]}",
-                         "expect=[cost <= 100 USD]"});
+  const Plan always = priced_plan(
+      kCloud, {"cluster.region=us-east1", "cluster.zone=us-east1-c",
+               "prices={reserved: [{machine: n1-standard-16, count: 4, price: 2 USD/h}]}",
+               "expect=[cost <= 100 USD]"});
   // No list price is known in us-east1, and none is needed.
   CHECK(always.pools.at(0).price.known);
   CHECK(always.pools.at(0).price.machine.nano_usd_per_hour == 2'000'000'000);
   CHECK(always.pools.at(0).reservation->nodes == 3);
-  CHECK_FALSE(warns(always, "is known"));
+  CHECK_FALSE(price_warns(always, "is known"));
 }
 
 TEST_CASE("mistakes about reservations are said") {
@@ -174,20 +174,20 @@ TEST_CASE("mistakes about reservations are said") {
 }
 
 TEST_CASE("a custom machine has a plan and a price that is said to be made up of parts") {
-  const Plan plan = plan_from(kCloud, {"cluster.pools.p100.machine=custom-24-98304",
-                                       "cluster.pools.p100.accelerator={type: P100, count: 2}"});
+  const Plan plan = priced_plan(kCloud, {"cluster.pools.p100.machine=custom-24-98304",
+                                         "cluster.pools.p100.accelerator={type: P100, count: 2}"});
   CHECK(plan.pools.at(0).machine.vcpus == 24);
   // 24 x 0.033174 + 96 x 0.004446 USD/h
   CHECK(plan.pools.at(0).price.machine.nano_usd_per_hour == 1'222'992'000);
-  CHECK(warns(plan, "24 vCPUs and 96 GiB of n1-custom"));
+  CHECK(price_warns(plan, "24 vCPUs and 96 GiB of n1-custom"));
   CHECK_THAT(errors_of(kCloud, {"cluster.pools.p100.machine=custom-24-98305"}),
              Contains("98305 MiB is not a multiple of 256 MiB"));
   // One P100 takes at most 16 vCPUs.
   CHECK_THAT(errors_of(kCloud, {"cluster.pools.p100.machine=custom-24-98304",
                                 "cluster.pools.p100.accelerator={type: P100, count: 1}"}),
              Contains("valid counts of P100-PCIE-16 on custom-24-98304: 2 or 4"));
-  const Plan own = plan_from(kCloud, {"cluster.pools.p100.machine=custom-24-98304",
-                                      "prices={rates: {custom-24-98304: 1 USD/h}}"});
+  const Plan own = priced_plan(kCloud, {"cluster.pools.p100.machine=custom-24-98304",
+                                        "prices={rates: {custom-24-98304: 1 USD/h}}"});
   CHECK(own.pools.at(0).price.machine.nano_usd_per_hour == 1'000'000'000);
 }
 
@@ -199,21 +199,21 @@ TEST_CASE("list prices that look wrong are used only where the user asks for the
                                        "cluster.zone=asia-northeast1-a",
                                        "cluster.pools.p100.machine=a2-highgpu-1g"};
   // The A100's 1.70586 USD/h there is half of what other regions ask.
-  const Plan unknown = plan_from(text, tokyo);
+  const Plan unknown = priced_plan(text, tokyo);
   CHECK_FALSE(unknown.pools.at(0).price.known);
-  CHECK(warns(unknown, "no on-demand price of A100-SXM4-40 in asia-northeast1 is known"));
+  CHECK(price_warns(unknown, "no on-demand price of A100-SXM4-40 in asia-northeast1 is known"));
   std::vector<std::string> asked = tokyo;
   asked.push_back("prices={suspect: true}");
-  const Plan plan = plan_from(text, asked);
+  const Plan plan = priced_plan(text, asked);
   CHECK(plan.pools.at(0).price.machine.nano_usd_per_hour == 948'030'000);
   CHECK(plan.pools.at(0).price.accelerators.nano_usd_per_hour == 1'705'860'000);
-  CHECK(warns(plan, "the price of A100-SXM4-40 looks wrong and was asked for"));
+  CHECK(price_warns(plan, "the price of A100-SXM4-40 looks wrong and was asked for"));
 }
 
 TEST_CASE("the provider maintains the machines of a reservation together, others each by itself") {
-  CHECK_FALSE(plan_from(kCloud).maintenance.grouped);
+  CHECK_FALSE(priced_plan(kCloud).maintenance.grouped);
   const std::vector<std::string> held{
       "cluster.pools.p100.pricing=reserved",
       "prices={reserved: [{machine: n1-standard-16, count: 3, price: 2 USD/h}]}"};
-  CHECK(plan_from(kCloud, held).maintenance.grouped);
+  CHECK(priced_plan(kCloud, held).maintenance.grouped);
 }

@@ -9,7 +9,7 @@ using test::errors_of;
 
 namespace {
 
-const std::string kBase = R"(
+const std::string kRulesBase = R"(
 name: base
 workload:
   model: resnet50
@@ -30,14 +30,14 @@ cluster:
       nodes: 3
 )";
 
-std::string with(const std::string& override) { return errors_of(kBase, {override}); }
+std::string rules_with(const std::string& override) { return errors_of(kRulesBase, {override}); }
 
 }  // namespace
 
-TEST_CASE("the base scenario of these tests has a plan") { CHECK(errors_of(kBase) == ""); }
+TEST_CASE("the base scenario of these tests has a plan") { CHECK(errors_of(kRulesBase) == ""); }
 
 TEST_CASE("an error stands at its place in the file") {
-  std::string text = kBase;
+  std::string text = kRulesBase;
   text.replace(text.find("count: 2"), 8, "count: 3");
   // Line 1 is empty; "accelerator: {type: P100-PCIE-16, count: 3}" is line 18, the value of count
   // at column 48.
@@ -47,44 +47,44 @@ TEST_CASE("an error stands at its place in the file") {
 
 TEST_CASE("all errors of a plan come at once") {
   const std::string errors =
-      errors_of(kBase, {"workload.model=resnet51", "workload.dataset=imagnet",
-                        "cluster.pools.p100.machine=n1-standard-17"});
+      errors_of(kRulesBase, {"workload.model=resnet51", "workload.dataset=imagnet",
+                             "cluster.pools.p100.machine=n1-standard-17"});
   CHECK_THAT(errors, Contains("unknown model 'resnet51'; did you mean 'resnet50'?"));
   CHECK_THAT(errors, Contains("unknown dataset 'imagnet'; did you mean 'imagenet'?"));
   CHECK_THAT(errors, Contains("unknown machine 'n1-standard-17'; did you mean 'n1-standard-1"));
 }
 
 TEST_CASE("unknown names are answered with the nearest one and the list") {
-  CHECK_THAT(with("cluster.pools.p100.accelerator.type=P100-PCIE-17"),
+  CHECK_THAT(rules_with("cluster.pools.p100.accelerator.type=P100-PCIE-17"),
              Contains("unknown accelerator 'P100-PCIE-17'; did you mean 'P100-PCIE-16'?") &&
                  Contains("like it: P100-PCIE-16, V100-PCIE-16") &&
                  Contains("53 more, listed by `reckon catalog list accelerators`"));
-  CHECK_THAT(with("cluster.region=us-centrall"),
+  CHECK_THAT(rules_with("cluster.region=us-centrall"),
              Contains("unknown region 'us-centrall'; did you mean 'us-central1'?") &&
                  Contains("like it: us-central1, us-central2, ") &&
                  Contains("`reckon catalog list locations gcp`"));
   CHECK_THAT(
-      with("cluster.zone=us-central1-q"),
+      rules_with("cluster.zone=us-central1-q"),
       Contains("region us-central1 has no zone 'us-central1-q'") && Contains("us-central1-f"));
-  CHECK_THAT(with("workload.checkpoint={storage: gcs-standart}"),
+  CHECK_THAT(rules_with("workload.checkpoint={storage: gcs-standart}"),
              Contains("unknown storage 'gcs-standart' of gcp; did you mean 'gcs-standard'?"));
 }
 
 TEST_CASE("an invalid GPU count is answered with the valid ones and the machines that carry it") {
   CHECK_THAT(
-      with("cluster.pools.p100.accelerator.count=3"),
+      rules_with("cluster.pools.p100.accelerator.count=3"),
       Contains("3 x P100-PCIE-16 is not a valid count on machine n1-standard-16 under gke") &&
           Contains("valid counts of P100-PCIE-16 on n1-standard-16: 1, 2 or 4"));
 }
 
 TEST_CASE("a machine that may not carry the GPU at all says which may") {
   // Machines of the e2 family take no GPUs.
-  CHECK_THAT(with("cluster.pools.p100.machine=e2-standard-16"),
+  CHECK_THAT(rules_with("cluster.pools.p100.machine=e2-standard-16"),
              Contains("machine e2-standard-16 cannot carry P100-PCIE-16 under gke") &&
                  Contains("e2-standard-16 carries no GPUs") &&
                  Contains("machines that may carry 2 x P100-PCIE-16: n1-highcpu-2, n1-highcpu-4"));
   // 96 vCPUs are more than two P100 may have: four of them are needed.
-  CHECK_THAT(with("cluster.pools.p100.machine=n1-standard-96"),
+  CHECK_THAT(rules_with("cluster.pools.p100.machine=n1-standard-96"),
              Contains("valid counts of P100-PCIE-16 on n1-standard-96: 4"));
 }
 
@@ -92,26 +92,26 @@ TEST_CASE("AI Platform's table differs from Compute Engine's") {
   // One T4 with 32 vCPUs: Compute Engine allows up to 48 vCPUs, AI Platform's table wants two.
   const std::vector<std::string> t4{"cluster.pools.p100.machine=n1-standard-32",
                                     "cluster.pools.p100.accelerator={type: T4, count: 1}"};
-  CHECK(errors_of(kBase, t4) == "");
+  CHECK(errors_of(kRulesBase, t4) == "");
   auto ai_platform = t4;
   ai_platform.push_back("cluster.service=ai_platform");
-  CHECK_THAT(errors_of(kBase, ai_platform),
+  CHECK_THAT(errors_of(kRulesBase, ai_platform),
              Contains("1 x T4 is not a valid count on machine n1-standard-32 under ai_platform") &&
                  Contains("valid counts of T4 on n1-standard-32: 2 or 4"));
 }
 
 TEST_CASE("a GPU that the region or the zone lacks says where it is") {
-  CHECK_THAT(errors_of(kBase, {"cluster.region=us-east4", "cluster.zone=us-east4-a"}),
+  CHECK_THAT(errors_of(kRulesBase, {"cluster.region=us-east4", "cluster.zone=us-east4-a"}),
              Contains("P100-PCIE-16 is not offered in region us-east4") &&
                  Contains("us-central1 (us-central1-c, us-central1-f)"));
-  CHECK_THAT(with("cluster.zone=us-central1-a"),
+  CHECK_THAT(rules_with("cluster.zone=us-central1-a"),
              Contains("P100-PCIE-16 is not offered in zone us-central1-a") &&
                  Contains("us-central1 (us-central1-c, us-central1-f)"));
 }
 
 TEST_CASE("all accelerator types of an AI Platform job must be in one zone") {
   const auto job = [](const std::string& region, const std::string& second) {
-    return errors_of(kBase,
+    return errors_of(kRulesBase,
                      {"workload.strategy={kind: parameter_server, accelerators_per_worker: 2}",
                       "cluster={provider: gcp, service: ai_platform, region: " + region +
                           ", pools: [{name: a, machine: n1-standard-16, accelerator: {type: P100, "
@@ -135,13 +135,13 @@ TEST_CASE("different accelerators wait for each other, or are refused where the 
       "count: 2}, nodes: "
       "1}, {name: b, role: worker, machine: n1-standard-16, accelerator: {type: V100, count: 2}, "
       "nodes: 1}]";
-  CHECK(errors_of(kBase, {pools}) == "");
-  CHECK_THAT(errors_of(kBase, {pools, "workload.strategy={kind: sharded, zero_stage: 1}"}),
+  CHECK(errors_of(kRulesBase, {pools}) == "");
+  CHECK_THAT(errors_of(kRulesBase, {pools, "workload.strategy={kind: sharded, zero_stage: 1}"}),
              Contains("one job on different accelerators ('a' and 'b') is not simulated yet"));
   // fp16 is what V100 has and K80 has not.
   std::string old = pools;
   old.replace(old.find("P100"), 4, "K80");
-  CHECK_THAT(errors_of(kBase, {old, "workload.precision=fp16"}), Contains("K80 has no fp16"));
+  CHECK_THAT(errors_of(kRulesBase, {old, "workload.precision=fp16"}), Contains("K80 has no fp16"));
 }
 
 namespace {
@@ -153,7 +153,7 @@ const std::string kOwn =
 std::string own(std::initializer_list<std::string> overrides) {
   std::vector<std::string> all{kOwn};
   all.insert(all.end(), overrides);
-  return errors_of(kBase, all);
+  return errors_of(kRulesBase, all);
 }
 
 }  // namespace
@@ -191,27 +191,27 @@ TEST_CASE("parameter servers beside the workers need no pool, and no more nodes 
 }
 
 TEST_CASE("the last layers that are trained are some of the network's") {
-  CHECK(with("workload.finetune={method: last_layers, layers: 1}") == "");
-  CHECK_THAT(with("workload.finetune={method: last_layers, layers: 1000}"),
+  CHECK(rules_with("workload.finetune={method: last_layers, layers: 1}") == "");
+  CHECK_THAT(rules_with("workload.finetune={method: last_layers, layers: 1000}"),
              Contains("the last 1000 layers with weights are to be trained, network resnet50 has"));
-  CHECK_THAT(with("workload.finetune={method: last_layers}"), Contains("needs 'layers'"));
-  CHECK_THAT(with("workload.finetune={method: last_layers, layers: 1, rank: 4}"),
+  CHECK_THAT(rules_with("workload.finetune={method: last_layers}"), Contains("needs 'layers'"));
+  CHECK_THAT(rules_with("workload.finetune={method: last_layers, layers: 1, rank: 4}"),
              Contains("'rank' does not belong to method last_layers"));
-  CHECK_THAT(with("workload.finetune={method: lora}"), Contains("needs 'rank'"));
+  CHECK_THAT(rules_with("workload.finetune={method: lora}"), Contains("needs 'rank'"));
 }
 
 TEST_CASE("a machine with GPUs built in takes no other ones") {
   CHECK_THAT(
-      errors_of(kBase, {"cluster.pools.p100.machine=a2-highgpu-2g"}),
+      errors_of(kRulesBase, {"cluster.pools.p100.machine=a2-highgpu-2g"}),
       Contains("machine a2-highgpu-2g has 2 x A100-SXM4-40 built in and takes no P100-PCIE-16"));
-  CHECK_THAT(errors_of(kBase, {"cluster.pools.p100.machine=a2-highgpu-2g",
-                               "cluster.pools.p100.accelerator={type: A100, count: 4}"}),
+  CHECK_THAT(errors_of(kRulesBase, {"cluster.pools.p100.machine=a2-highgpu-2g",
+                                    "cluster.pools.p100.accelerator={type: A100, count: 4}"}),
              Contains("machine a2-highgpu-2g has 2 x A100-SXM4-40 built in, not 4"));
 }
 
 TEST_CASE("a TPU slice is known by its shape, brings its host and needs its strategy") {
   const auto slice = [](const std::string& pool, const std::string& kind = "tpu") {
-    return errors_of(kBase,
+    return errors_of(kRulesBase,
                      {"cluster.zone=us-central1-b", "workload.precision=bf16",
                       "workload.strategy={kind: " + kind + "}", "cluster.pools=[" + pool + "]"});
   };
@@ -233,20 +233,20 @@ TEST_CASE("a TPU slice is known by its shape, brings its host and needs its stra
   CHECK_THAT(slice("{name: t, tpu: {type: TPU-v2, slice: v2-256}, nodes: 1}"),
              Contains("v2-256 is not offered in zone us-central1-b") &&
                  Contains("us-central1 (us-central1-a)"));
-  CHECK_THAT(with("workload.strategy={kind: tpu}"),
+  CHECK_THAT(rules_with("workload.strategy={kind: tpu}"),
              Contains("strategy tpu needs a TPU slice, pool 'p100' has none"));
 }
 
 TEST_CASE("a precision that the accelerator lacks says which it has") {
-  CHECK_THAT(with("workload.precision=bf16"),
+  CHECK_THAT(rules_with("workload.precision=bf16"),
              Contains("P100-PCIE-16 has no bf16") && Contains("it has fp32, fp16"));
   // The only four-bit format that accelerators of the catalog train in.
-  CHECK_THAT(with("workload.precision=fp4"), Contains("P100-PCIE-16 has no nvfp4"));
+  CHECK_THAT(rules_with("workload.precision=fp4"), Contains("P100-PCIE-16 has no nvfp4"));
 }
 
 TEST_CASE("a global batch that the accelerators cannot share says which they can") {
   // 3 nodes x 2 = 6 accelerators; 1000 = 166 * 6 + 4.
-  std::string text = kBase;
+  std::string text = kRulesBase;
   text.replace(text.find("batch_per_accelerator: 64"), 25, "global_batch: 1000");
   CHECK_THAT(errors_of(text), Contains("global_batch 1000 is not divisible by 6 accelerators") &&
                                   Contains("996 and 1002 are"));
@@ -256,10 +256,10 @@ TEST_CASE("a role is needed only where more than one is possible") {
   const std::string two =
       "cluster.pools=[{name: a, machine: n1-standard-16, nodes: 1}, {name: b, machine: "
       "n1-standard-16, nodes: 1}]";
-  CHECK_THAT(errors_of(kBase, {"workload.strategy={kind: parameter_server}", two}),
+  CHECK_THAT(errors_of(kRulesBase, {"workload.strategy={kind: parameter_server}", two}),
              Contains("pool 'a' needs a role: more than one is possible") &&
                  Contains("pool 'b' needs a role"));
-  CHECK_THAT(with("cluster.pools.p100.role=parameter_server"),
+  CHECK_THAT(rules_with("cluster.pools.p100.role=parameter_server"),
              Contains("pool 'p100' holds parameter servers, which strategy multi_worker_mirrored "
                       "does not use") &&
                  Contains("no pool has role worker"));
@@ -267,50 +267,51 @@ TEST_CASE("a role is needed only where more than one is possible") {
 
 TEST_CASE("a strategy that does not fit into the pools says what they hold") {
   CHECK_THAT(
-      with("workload.strategy.workers=4"),
+      rules_with("workload.strategy.workers=4"),
       Contains(
           "4 workers with 2 accelerators each do not fit into the pools, which hold at most 3") &&
           Contains("3 nodes x 2 accelerators in 'p100'"));
-  CHECK_THAT(with("workload.strategy.accelerators_per_worker=4"),
+  CHECK_THAT(rules_with("workload.strategy.accelerators_per_worker=4"),
              Contains("accelerators_per_worker is 4, a node has 2"));
   CHECK_THAT(
-      with("workload.strategy={kind: parameter_server, parameter_servers: 2}"),
+      rules_with("workload.strategy={kind: parameter_server, parameter_servers: 2}"),
       Contains(
           "2 parameter servers need as many nodes, the pools with role parameter_server hold 0") &&
           Contains("add a pool"));
 }
 
 TEST_CASE("autoscaling needs a service that has it") {
-  CHECK_THAT(errors_of(kBase, {"cluster.service=gce",
-                               "cluster.pools.p100.nodes={initial: 3, min: 0, max: 5}",
-                               "cluster.pools.p100.autoscaling=true"}),
+  CHECK_THAT(errors_of(kRulesBase, {"cluster.service=gce",
+                                    "cluster.pools.p100.nodes={initial: 3, min: 0, max: 5}",
+                                    "cluster.pools.p100.autoscaling=true"}),
              Contains("service gce does not autoscale node pools"));
   const std::string selectel =
       "cluster={provider: selectel, region: ru-7, pools: [{name: gpu, machine: {vcpu: 8, memory: "
       "32GiB, network: "
       "1Gbps}, accelerator: {type: T4, count: 1}, nodes: {initial: 1, min: 0, max: 4}, "
       "autoscaling: true}]}";
-  CHECK_THAT(errors_of(kBase, {selectel}),
+  CHECK_THAT(errors_of(kRulesBase, {selectel}),
              Contains("service mks does not autoscale node pools with accelerators"));
 }
 
 TEST_CASE("AI Platform has no spot machines") {
-  CHECK_THAT(errors_of(kBase, {"cluster.service=ai_platform", "cluster.pools.p100.pricing=spot"}),
-             Contains("AI Platform has no spot machines"));
+  CHECK_THAT(
+      errors_of(kRulesBase, {"cluster.service=ai_platform", "cluster.pools.p100.pricing=spot"}),
+      Contains("AI Platform has no spot machines"));
 }
 
 TEST_CASE("what is not simulated yet is refused by name") {
-  CHECK_THAT(with("workload.model={onnx: net.onnx}"),
+  CHECK_THAT(rules_with("workload.model={onnx: net.onnx}"),
              Contains("the file of the network's graph has not been read"));
-  CHECK_THAT(with("workload.model={huggingface: config.json}"),
+  CHECK_THAT(rules_with("workload.model={huggingface: config.json}"),
              Contains("the Hugging Face config has not been read"));
-  CHECK_THAT(with("cluster.pools.p100.pricing=reserved"),
+  CHECK_THAT(rules_with("cluster.pools.p100.pricing=reserved"),
              Contains("no reservation covers pool 'p100'"));
-  CHECK_THAT(with("cluster.pools.p100.role=evaluator"), Contains("no pool has role worker"));
+  CHECK_THAT(rules_with("cluster.pools.p100.role=evaluator"), Contains("no pool has role worker"));
 }
 
 TEST_CASE("LoRA of a network without attention is an error at its key") {
-  CHECK_THAT(with("workload.finetune={method: lora, rank: 16}"),
+  CHECK_THAT(rules_with("workload.finetune={method: lora, rank: 16}"),
              Contains("network resnet50 has no layer that LoRA could adapt"));
 }
 
@@ -318,17 +319,18 @@ TEST_CASE("a model given by its layers is planned, and its mistakes have a place
   const std::string good =
       "workload.model={layers: [{input: 3x224x224}, {conv2d: 8, kernel: 3, stride: 2}, "
       "{global_average_pool: true}, {linear: 1000}, {softmax_cross_entropy: true}]}";
-  CHECK(with(good) == "");
+  CHECK(rules_with(good) == "");
   const std::string bad =
       "workload.model={layers: [{input: 3x224x224}, {conv2d: 8, kernel: big}, "
       "{global_average_pool: true, name: pool}, {liner: 1000}, {softmax_cross_entropy: true}]}";
-  CHECK_THAT(with(bad), Contains("'big' is no size such as 3 or 1x7") &&
-                            Contains("no kind of layer among its keys; did you mean 'linear'?"));
+  CHECK_THAT(rules_with(bad),
+             Contains("'big' is no size such as 3 or 1x7") &&
+                 Contains("no kind of layer among its keys; did you mean 'linear'?"));
 }
 
 TEST_CASE("a dataset must hold what the model reads") {
-  CHECK_THAT(errors_of(kBase, {"workload.dataset=openwebtext"}),
+  CHECK_THAT(errors_of(kRulesBase, {"workload.dataset=openwebtext"}),
              Contains("dataset openwebtext holds sequences, model resnet50 reads images"));
-  CHECK_THAT(with("workload.sequence_length=512"),
+  CHECK_THAT(rules_with("workload.sequence_length=512"),
              Contains("model resnet50 has no sequence length"));
 }

@@ -16,7 +16,8 @@ ScenarioFile read(std::string_view text, const std::vector<std::string>& overrid
   if (!file) FAIL(format(file.error()));
   return std::move(*file);
 }
-std::string errors(std::string_view text, const std::vector<std::string>& overrides = {}) {
+std::string scenario_yaml_errors(std::string_view text,
+                                 const std::vector<std::string>& overrides = {}) {
   const auto file = parse_scenario(text, "s.yaml", overrides);
   return file ? "" : format(file.error());
 }
@@ -211,26 +212,26 @@ TEST_CASE("an override replaces or adds a value before the document is read") {
 }
 
 TEST_CASE("a mistake in an override is reported at the override") {
-  CHECK(errors(kServers, {"cluster.pools.p10.nodes=8"}) ==
+  CHECK(scenario_yaml_errors(kServers, {"cluster.pools.p10.nodes=8"}) ==
         "--set cluster.pools.p10.nodes=8: error: cluster.pools has no item 'p10'; did you mean "
         "'p100'?\n"
         "    items: p100, servers\n");
-  CHECK(errors(kSmall, {"forecast.sed=8"}) ==
+  CHECK(scenario_yaml_errors(kSmall, {"forecast.sed=8"}) ==
         "--set forecast.sed=8: error: unknown key 'sed' in forecast; did you mean 'seed'?\n"
         "    allowed here: replications, seed\n");
-  CHECK(errors(kSmall, {"workload.train.epochs=-1"}) ==
+  CHECK(scenario_yaml_errors(kSmall, {"workload.train.epochs=-1"}) ==
         "--set workload.train.epochs=-1: error: workload.train.epochs is -1, but must be above 0\n"
         "    example: epochs: 90\n");
-  CHECK(errors(kSmall, {"cluster.pools.p100.nodes.max=8"}) ==
+  CHECK(scenario_yaml_errors(kSmall, {"cluster.pools.p100.nodes.max=8"}) ==
         "--set cluster.pools.p100.nodes.max=8: error: cluster.pools.p100.nodes is '3', which has "
         "nothing inside it to "
         "set\n    set it as a whole: --set 'cluster.pools.p100.nodes={...}'\n");
-  CHECK(errors(kSmall, {"name"}) ==
+  CHECK(scenario_yaml_errors(kSmall, {"name"}) ==
         "--set name: error: --set needs path=value\n    example: --set "
         "cluster.pools.p100.nodes.max=8\n");
-  CHECK(errors(kSmall, {"name='x"}) ==
+  CHECK(scenario_yaml_errors(kSmall, {"name='x"}) ==
         "--set name='x: error: not valid YAML: illegal EOF in scalar\n");
-  CHECK(errors(kSmall, {"name="}) ==
+  CHECK(scenario_yaml_errors(kSmall, {"name="}) ==
         "--set name=: error: name has no value\n    example: name: resnet50-spot-p100\n");
 }
 
