@@ -114,7 +114,7 @@ std::string memo_prices(const Plan& plan, const Forecast& f) {
                          markdown_safe(p.price.source), p.price.as_of});
   }
   for (const PurchaseForecast& p : f.purchases)
-    if (const std::string text = text_of(p); !text.empty())
+    if (const std::string text = text_of(p); !text.empty() && !is_warned_of(p))
       out += "\n- " + markdown_safe(text) + ".\n";
   const double network = f.cost_breakdown_usd[std::size_t(CostPart::network)];
   if (network > 0)

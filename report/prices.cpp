@@ -37,7 +37,7 @@ std::string price_lines(const Forecast& f) {
   if (!f.prices.empty())
     out = "  prices of a node (median, 5th .. 95th percentile)\n" + rows.text();
   for (const PurchaseForecast& p : f.purchases)
-    if (const std::string text = text_of(p); !text.empty())
+    if (const std::string text = text_of(p); !text.empty() && !is_warned_of(p))
       for (const std::string& line : wrap(text, kPurchaseWidth)) out += "  " + line + "\n";
   return out;
 }

@@ -183,12 +183,7 @@ void add_machine(MachineTable& table, const Catalog& catalog, PriceExport& out,
 bool is_machine_table(std::string_view bytes) {
   while (bytes.starts_with('#') && bytes.find('\n') != std::string_view::npos)
     bytes.remove_prefix(bytes.find('\n') + 1);
-  CsvReader reader(bytes.substr(0, std::min(bytes.find('\n'), bytes.size())));
-  std::vector<CsvField> header;
-  reader.next(header);
-  return std::ranges::all_of(kNeededOfMachine, [&](std::string_view column) {
-    return std::ranges::find(header, column, &CsvField::text) != header.end();
-  });
+  return has_columns(bytes, kNeededOfMachine);
 }
 
 PriceExport read_machine_table(std::string_view bytes, const std::string& file,

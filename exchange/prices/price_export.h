@@ -41,9 +41,8 @@ struct PriceExport {
 /// - Google's Cloud Billing catalog (skus): machines of the catalog from their cores and memory;
 /// - Azure's retail prices (Items), virtual machines without Windows;
 /// - a SkyPilot catalog (vms.csv);
-/// - machines of the user's own list, a line each (CSV: provider, machine, vcpus, memory_gib,
-/// region,
-///   usd_per_hour and more): what the catalog lacks of them, it gets.
+/// - machines of the user's own list, a line each (CSV with provider, machine, vcpus, memory_gib,
+///   region, usd_per_hour and more): what the catalog lacks of them, it gets.
 /// JSON is read value by value (json_parts.h): memory is for the prices that are kept. Prices must
 /// be in USD. Mistakes are collected, up to 200.
 Expected<PriceExport> read_price_export(std::string_view bytes, const std::string& file,

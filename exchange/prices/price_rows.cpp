@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/base/csv.h"
 #include "sim/base/unit_text.h"
 #include "sim/catalog/catalog_entry.h"
 #include "sim/scenario/yaml/reader.h"
@@ -59,6 +60,15 @@ Fact<UsdPerSecond> hourly(double usd, double low, double high) {
 Offering::Covers covers_of(const Machine& machine) {
   return machine.accelerator.empty() ? Offering::Covers::machine
                                      : Offering::Covers::machine_with_accelerators;
+}
+
+bool has_columns(std::string_view bytes, std::span<const std::string_view> columns) {
+  CsvReader reader(bytes.substr(0, std::min(bytes.find('\n'), bytes.size())));
+  std::vector<CsvField> header;
+  reader.next(header);
+  return std::ranges::all_of(columns, [&](std::string_view column) {
+    return std::ranges::find(header, column, &CsvField::text) != header.end();
+  });
 }
 
 std::string day_of(std::string_view time) {

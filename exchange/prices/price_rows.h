@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -54,6 +55,9 @@ class Mistakes {
  private:
   Diagnostics found_;
 };
+
+/// Whether the first line of a CSV file names all these columns.
+bool has_columns(std::string_view bytes, std::span<const std::string_view> columns);
 
 /// The text of the scalar at a key; "": there is none.
 std::string_view text_at(const YamlNode& map, std::string_view key);

@@ -133,14 +133,7 @@ void add_row(const SkyRow& row, const Provider& provider, const Catalog& catalog
 
 }  // namespace
 
-bool is_skypilot_table(std::string_view bytes) {
-  CsvReader reader(bytes.substr(0, std::min(bytes.find('\n'), bytes.size())));
-  std::vector<CsvField> header;
-  reader.next(header);
-  return std::ranges::all_of(kNeeded, [&](std::string_view column) {
-    return std::ranges::find(header, column, &CsvField::text) != header.end();
-  });
-}
+bool is_skypilot_table(std::string_view bytes) { return has_columns(bytes, kNeeded); }
 
 PriceExport read_skypilot_table(std::string_view bytes, const std::string& file,
                                 const PriceExportHints& hints, const Catalog& catalog,

@@ -11,8 +11,8 @@ SimDuration billed_time(const BillingRules& rules, SimDuration time, bool reclai
   return (charged + unit - SimDuration{1}) / unit * unit;
 }
 
-BillingRules billing_of(BillingRules rules, const PlannedPool& pool) {
-  rules.minimum = std::max(rules.minimum, pool.minimum_rental);
+BillingRules billing_of(BillingRules rules, Seconds minimum_rental) {
+  rules.minimum = std::max(rules.minimum, minimum_rental);
   return rules;
 }
 

@@ -32,8 +32,9 @@ struct LeaseCharge {
 /// provider took back before `free_if_reclaimed_within` had passed.
 SimDuration billed_time(const BillingRules& rules, SimDuration time, bool reclaimed);
 
-/// The provider's rules for a node of the pool: rented for at least PlannedPool::minimum_rental.
-BillingRules billing_of(BillingRules rules, const PlannedPool& pool);
+/// The provider's rules for a node that is rented for at least so long
+/// (PlannedPool::minimum_rental).
+BillingRules billing_of(BillingRules rules, Seconds minimum_rental);
 
 /// `reserved`: the node holds a place of a reservation (nullptr: none), whose price is that of the
 /// whole node for the first `reserved_for` of what is billed. It counts as the machine's. Busy time

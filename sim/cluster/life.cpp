@@ -332,6 +332,7 @@ LifeResult Life::end() {
   for (const Pool& pool : cluster_.pools) {
     result_.node_time.push_back(pool.node_time);
     result_.reserved_time.push_back(pool.reserved_time);
+    result_.outlived.push_back(pool.outlived);
   }
   result_.timeline = recorder_.take();
   return std::move(result_);

@@ -128,7 +128,8 @@ struct LifeResult {
   std::int64_t growths = 0;
   std::vector<NodeTime> node_time;      // by pool, billed
   std::vector<NodeTime> reserved_time;  // by pool, of it at a reservation's price
-  bool outlived = false;  // a reservation's machines went before the last job was done
+  /// By pool: its block's machines went before the last job was done.
+  std::vector<bool> outlived;
   std::uint64_t events = 0;
   std::uint64_t digest = 0;  // FNV-1a over (time, kind, entity) of every event: for golden tests
   Timeline timeline;         // empty unless recorded

@@ -54,7 +54,7 @@ void Life::on_taken(Node& node) {
   recorder_.mark(reclaimed ? "reclaimed" : "run over", int(node.pool), int(node.slot), now_);
   if (node.held) lose_node(node, cause, NodeState::leaving);
   end_lease(node, reclaimed);
-  if (block && !all_done()) result_.outlived = true;
+  if (block && !all_done()) pool.outlived = true;
   if (is_over(pool)) return give_up_what_needs(pool);
   if (!pool.autoscaled && !all_done()) request_node(pool, node.slot, false);
 }

@@ -254,7 +254,7 @@ void Life::end_lease(Node& node, bool reclaimed) {
     if (in_place && reservation->until)
       term = SimTime{} + to_clock(*reservation->until) - node.requested;
     const LeaseCharge charged =
-        charge_lease(pool.plan->price, billing_of(rented_.billing, *pool.plan),
+        charge_lease(pool.plan->price, billing_of(rented_.billing, pool.plan->minimum_rental),
                      {now_ - node.requested, node.away, node.busy, reclaimed, node.standby},
                      in_place ? &*reservation : nullptr, term);
     cost_.add(charged);

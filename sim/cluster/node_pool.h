@@ -108,6 +108,7 @@ struct Pool {
   SimTime created_at{};      // of a pool that is made for its first node
   NodeTime node_time;        // billed
   NodeTime reserved_time;    // of it, at the reservation's price
+  bool outlived = false;     // its block's machines went before the last job was done
   RandomStream maintenance;  // where all nodes have it together
   SimTime maintenance_begins{};
   /// Spot capacity of its own; nullopt: the cluster's.

@@ -42,7 +42,7 @@ std::vector<PurchaseForecast> purchases_of(const Plan& plan, const std::vector<L
     double hours = 0, outlived = 0;
     for (const LifeResult& life : lives) {
       hours += to_seconds(life.reserved_time[p]).count() / 3600;
-      outlived += life.outlived ? 1 : 0;
+      outlived += life.outlived[p] ? 1 : 0;
     }
     hours /= double(lives.size());
     made.used_usd = hours * made.usd_per_hour;
@@ -84,6 +84,10 @@ std::string text_of(const PurchaseForecast& p) {
     text += fmt::format("{}the run outlives the block of pool '{}' with {} probability",
                         text.empty() ? "" : "; ", p.pool, format_percent(p.outlived));
   return text;
+}
+
+bool is_warned_of(const PurchaseForecast& p) {
+  return (p.kind == ReservationKind::commitment || p.outlived > 0) && !text_of(p).empty();
 }
 
 }  // namespace reckon

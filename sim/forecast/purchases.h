@@ -29,5 +29,8 @@ std::vector<PurchaseForecast> purchases_of(const Plan& plan, const std::vector<L
 
 /// What has to be said of it wherever its price is shown. "": nothing.
 std::string text_of(const PurchaseForecast& purchase);
+/// Whether that stands among the forecast's warnings: a commitment goes on after the run, a run may
+/// go on after its block.
+bool is_warned_of(const PurchaseForecast& purchase);
 
 }  // namespace reckon

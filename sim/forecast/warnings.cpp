@@ -47,9 +47,7 @@ std::vector<std::string> warnings_of(const Plan& plan, const Forecast& f) {
         runs, f.replications, f.unfinished_reason));
   }
   for (const PurchaseForecast& purchase : f.purchases)
-    if (const std::string text = text_of(purchase);
-        !text.empty() && (purchase.kind == ReservationKind::commitment || purchase.outlived > 0))
-      warnings.push_back(text);
+    if (is_warned_of(purchase)) warnings.push_back(text_of(purchase));
   return warnings;
 }
 

@@ -60,11 +60,9 @@ class Biller {
     if (reserved && pool.reservation->until)
       term = to_clock(*pool.reservation->until) - lease.begin;
     const SimDuration time = lease.end - lease.begin;
-    BillingRules billing = rates_.billing;
-    billing.minimum = std::max(billing.minimum, pool.minimum_rental);
-    const LeaseCharge charged =
-        charge_lease(pool.price, billing, {time, {}, time - waited_in(lease), false},
-                     reserved ? &*pool.reservation : nullptr, term);
+    const LeaseCharge charged = charge_lease(
+        pool.price, billing_of(rates_.billing, pool.minimum_rental),
+        {time, {}, time - waited_in(lease), false}, reserved ? &*pool.reservation : nullptr, term);
     add(CostPart::machines, charged.machines);
     add(CostPart::accelerators, charged.accelerators);
     add(CostPart::idle, charged.idle);

@@ -45,6 +45,12 @@ TEST_CASE("no plan fits: exit code 1, the limit that binds and what it would hav
   CHECK(none.out.find("No plan fits") != std::string::npos);
   CHECK(none.out.find("the deadline of 5min@95% is not met") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(w.path("best.yaml")));
+  const Output neither =
+      w.run("plan question.yaml --deadline 5min@95% --budget 0.01USD --format json");
+  CHECK(neither.code == 1);
+  const std::string reason = Json::parse(neither.out)["infeasible"]["reason"];
+  CHECK(reason.starts_with("neither the deadline of 5min@95% nor the budget of 0.01USD"));
+  CHECK(contains(reason, "; the fastest takes about "));
 }
 
 TEST_CASE("options alone are a question; a wrong one is told by its place") {

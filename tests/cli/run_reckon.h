@@ -7,6 +7,8 @@
 #include <iterator>
 #include <string>
 
+#include "support/text.h"
+
 namespace reckon::test {
 
 struct Output {
@@ -60,10 +62,6 @@ class Workspace {
  private:
   std::filesystem::path directory_;
 };
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 /// A small run that finishes in a moment.
 inline const char* const kScenario = R"(name: small

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "exchange/huggingface/huggingface.h"
+#include "support/text.h"
 
 // Published configs, the keys that matter of them, and what the tests ask of them.
 namespace reckon::test {
@@ -17,13 +18,6 @@ inline ModelGraph graph_of(const std::string& text, std::optional<std::int64_t> 
 }
 
 inline std::int64_t parameters_of(const std::string& text) { return graph_of(text).parameters(); }
-
-/// The text with one piece replaced.
-inline std::string changed(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
 
 inline const std::string kPhi3 = R"({"model_type": "phi3", "hidden_act": "silu",
   "hidden_size": 3072, "intermediate_size": 8192, "max_position_embeddings": 4096,

@@ -1,4 +1,5 @@
 #include "exchange/huggingface/huggingface.h"
+#include "support/text.h"
 
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>
@@ -110,13 +111,6 @@ std::string config_errors(const std::string& text) {
   return format(model.error());
 }
 
-/// The text with one piece replaced.
-std::string changed_config(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
-}
-
 }  // namespace
 
 TEST_CASE("published configs give the parameters of the published weights") {
@@ -170,7 +164,7 @@ TEST_CASE("a config's name, positions and details arrive") {
   CHECK(neox.rotary_width == 24);  // a quarter of 6144 / 64
   CHECK(neox.parallel_residual);
   // Old files name the class alone.
-  const std::string old = changed_config(kLlama2, R"("model_type": "llama",)", "");
+  const std::string old = test::changed(kLlama2, R"("model_type": "llama",)", "");
   CHECK(graph_of_config(old).parameters() == 6'738'415'616);
 }
 
@@ -185,7 +179,7 @@ TEST_CASE("a rotary model needs a sequence length, a position table has one") {
 TEST_CASE("an unknown architecture is named with the list of the known ones") {
   CHECK_THAT(
       config_errors(
-          changed_config(kLlama2, R"("model_type": "llama")", R"("model_type": "lamma9")")),
+          test::changed(kLlama2, R"("model_type": "llama")", R"("model_type": "lamma9")")),
       Contains("config.json:5:36: error: model type 'lamma9' is not covered") &&
           Contains("deepseek_v2, deepseek_v3, gemma, gemma2, gemma3, gemma3_text, gpt2, gpt_neox"));
   CHECK_THAT(config_errors(R"({"architectures": ["ReformerModelWithLMHead"]})"),
@@ -194,10 +188,10 @@ TEST_CASE("an unknown architecture is named with the list of the known ones") {
 }
 
 TEST_CASE("missing and wrong keys come all at once, at their places") {
-  std::string text = changed_config(kLlama2, R"("vocab_size": 32000)", R"("vocab_sizes": 32000)");
-  text = changed_config(text, R"("hidden_size": 4096)", R"("hidden_size": "4096")");
-  text = changed_config(text, R"("hidden_act": "silu")", R"("hidden_act": "snake")");
-  text = changed_config(text, R"("num_hidden_layers": 32)", R"("num_hidden_layers": -1)");
+  std::string text = test::changed(kLlama2, R"("vocab_size": 32000)", R"("vocab_sizes": 32000)");
+  text = test::changed(text, R"("hidden_size": 4096)", R"("hidden_size": "4096")");
+  text = test::changed(text, R"("hidden_act": "silu")", R"("hidden_act": "snake")");
+  text = test::changed(text, R"("num_hidden_layers": 32)", R"("num_hidden_layers": -1)");
   const std::string errors = config_errors(text);
   CHECK_THAT(errors, Contains("key 'vocab_size' is missing"));
   CHECK_THAT(errors,
@@ -208,25 +202,25 @@ TEST_CASE("missing and wrong keys come all at once, at their places") {
 
 TEST_CASE("sizes that do not fit together are errors of the config") {
   CHECK_THAT(
-      config_errors(changed_config(kLlama2, R"("hidden_size": 4096)", R"("hidden_size": 4097)")),
+      config_errors(test::changed(kLlama2, R"("hidden_size": 4096)", R"("hidden_size": 4097)")),
       Contains("32 heads do not divide hidden 4097"));
-  CHECK_THAT(config_errors(changed_config(kMixtral, R"("num_experts_per_tok": 2)",
-                                          R"("num_experts_per_tok": 9)")),
+  CHECK_THAT(config_errors(test::changed(kMixtral, R"("num_experts_per_tok": 2)",
+                                         R"("num_experts_per_tok": 9)")),
              Contains("experts_per_token of a transformer is 9"));
-  CHECK_THAT(config_errors(changed_config(kVit, R"("patch_size": 16)", R"("patch_size": 15)")),
+  CHECK_THAT(config_errors(test::changed(kVit, R"("patch_size": 16)", R"("patch_size": 15)")),
              Contains("patches of 15 pixels do not divide an image of 224"));
 }
 
 TEST_CASE("what no network of ours covers is refused by name") {
-  CHECK_THAT(config_errors(changed_config(kQwen2, R"("use_sliding_window": false)",
-                                          R"("use_sliding_window": true)")),
+  CHECK_THAT(config_errors(test::changed(kQwen2, R"("use_sliding_window": false)",
+                                         R"("use_sliding_window": true)")),
              Contains("a sliding window in some of the layers is not covered"));
-  CHECK_THAT(config_errors(changed_config(kQwen3Moe, R"("mlp_only_layers": [])",
-                                          R"("mlp_only_layers": [0])")),
+  CHECK_THAT(config_errors(
+                 test::changed(kQwen3Moe, R"("mlp_only_layers": [])", R"("mlp_only_layers": [0])")),
              Contains("experts in some of the layers alone are not covered"));
-  CHECK_THAT(config_errors(changed_config(kGpt2, R"("attn_pdrop": 0.1)", R"("attn_pdrop": 0.2)")),
+  CHECK_THAT(config_errors(test::changed(kGpt2, R"("attn_pdrop": 0.1)", R"("attn_pdrop": 0.2)")),
              Contains("attn_pdrop 0.2 differs from resid_pdrop 0.1"));
-  CHECK_THAT(config_errors(changed_config(kVit, R"("num_labels": 1000,)", "")),
+  CHECK_THAT(config_errors(test::changed(kVit, R"("num_labels": 1000,)", "")),
              Contains("the number of classes is missing"));
 }
 
@@ -271,26 +265,26 @@ TEST_CASE("any text is answered, with a model or with what is wrong") {
 }
 
 TEST_CASE("a DeepSeek config without a key that changes the size, or with one, is an error") {
-  CHECK_THAT(config_errors(changed_config(kDeepSeekV2Lite, "\"q_lora_rank\": null, ", "")),
+  CHECK_THAT(config_errors(test::changed(kDeepSeekV2Lite, "\"q_lora_rank\": null, ", "")),
              Contains("key 'q_lora_rank' is missing"));
-  CHECK_THAT(config_errors(changed_config(kDeepSeekV3, "\"kv_lora_rank\": 512,", "")),
+  CHECK_THAT(config_errors(test::changed(kDeepSeekV3, "\"kv_lora_rank\": 512,", "")),
              Contains("key 'kv_lora_rank' is missing"));
   CHECK_THAT(
-      config_errors(changed_config(kDeepSeekV3, "\"moe_layer_freq\": 1", "\"moe_layer_freq\": 2")),
+      config_errors(test::changed(kDeepSeekV3, "\"moe_layer_freq\": 1", "\"moe_layer_freq\": 2")),
       Contains("experts in every n-th layer only are not covered"));
-  CHECK_THAT(config_errors(changed_config(kDeepSeekV3, "\"attention_bias\": false",
-                                          "\"attention_bias\": true")),
+  CHECK_THAT(config_errors(test::changed(kDeepSeekV3, "\"attention_bias\": false",
+                                         "\"attention_bias\": true")),
              Contains("biases in attention alone are not covered"));
-  CHECK_THAT(config_errors(changed_config(kDeepSeekV3, "\"num_key_value_heads\": 128",
-                                          "\"num_key_value_heads\": 8")),
+  CHECK_THAT(config_errors(test::changed(kDeepSeekV3, "\"num_key_value_heads\": 128",
+                                         "\"num_key_value_heads\": 8")),
              Contains("8 key-value heads beside 128 heads with latent attention"));
-  CHECK_THAT(config_errors(changed_config(kDeepSeekV3, "\"first_k_dense_replace\": 3",
-                                          "\"first_k_dense_replace\": 62")),
+  CHECK_THAT(config_errors(test::changed(kDeepSeekV3, "\"first_k_dense_replace\": 3",
+                                         "\"first_k_dense_replace\": 62")),
              Contains("dense_layers of a transformer is 62"));
 }
 
 TEST_CASE("Kimi-K2 is read as DeepSeek-V3") {
   const std::string kimi =
-      changed_config(kDeepSeekV3, "\"model_type\": \"deepseek_v3\"", "\"model_type\": \"kimi_k2\"");
+      test::changed(kDeepSeekV3, "\"model_type\": \"deepseek_v3\"", "\"model_type\": \"kimi_k2\"");
   CHECK(graph_of_config(kimi).parameters() == graph_of_config(kDeepSeekV3).parameters());
 }

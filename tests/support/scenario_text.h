@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/scenario/plan.h"
@@ -15,6 +17,14 @@ inline Expected<Plan> plan_of(const std::string& text,
   const Expected<ScenarioFile> file = parse_scenario(text, "s.yaml", overrides);
   if (!file) return tl::unexpected(file.error());
   return make_plan(*file, shipped_catalog());
+}
+
+/// The same of a text that is right; throws its errors.
+inline Plan checked_plan_of(const std::string& text,
+                            const std::vector<std::string>& overrides = {}) {
+  Expected<Plan> plan = plan_of(text, overrides);
+  if (!plan) throw std::runtime_error(format(plan.error()));
+  return std::move(*plan);
 }
 
 /// All errors as a user reads them; "" where there are none.

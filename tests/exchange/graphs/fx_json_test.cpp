@@ -1,4 +1,5 @@
 #include "exchange/graphs/fx_json.h"
+#include "support/text.h"
 
 #include <fmt/format.h>
 #include <rapidcheck.h>
@@ -53,12 +54,6 @@ std::string errors_of(const std::string& text) {
   const auto model = make_graph_model(*graph);
   REQUIRE_FALSE(model.has_value());
   return format(model.error());
-}
-
-std::string changed_text(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  REQUIRE(at != std::string::npos);
-  return text.replace(at, from.size(), to);
 }
 
 template <class Op>
@@ -159,14 +154,14 @@ TEST_CASE("what is wrong with a graph comes all at once, at its node") {
   CHECK_THAT(errors_of("[1]"), Contains("the file is no JSON object"));
   CHECK_THAT(errors_of(R"({"format": "other"})"), Contains("no graph of PyTorch FX"));
   const std::string errors =
-      errors_of(changed_text(changed_text(kNet, R"("inputs": ["_3"])", R"("inputs": ["_9"])"),
-                             R"([10, 512])", R"([10, -512])"));
+      errors_of(test::changed(test::changed(kNet, R"("inputs": ["_3"])", R"("inputs": ["_9"])"),
+                              R"([10, 512])", R"([10, -512])"));
   CHECK_THAT(errors,
              Contains("net.json:17:") && Contains("node '_4' takes '_9', which no earlier"));
   CHECK_THAT(errors, Contains("a shape of node '_5' is wrong"));
-  CHECK_THAT(errors_of(changed_text(kNet, "[1, 3, 16, 16]", "[4, 3, 16, 16]")),
+  CHECK_THAT(errors_of(test::changed(kNet, "[1, 3, 16, 16]", "[4, 3, 16, 16]")),
              Contains("input 'input_1' is (4, 3, 16, 16): its first axis is no batch of one"));
-  CHECK_THAT(errors_of(changed_text(kNet, R"("shape": [1, 8, 8, 8])", R"("shape": [])")),
+  CHECK_THAT(errors_of(test::changed(kNet, R"("shape": [1, 8, 8, 8])", R"("shape": [])")),
              Contains("the shape of '_3' (MaxPool) is not known"));
 }
 

@@ -12,6 +12,7 @@
 #include "executor/train/checkpoint/checkpoint_set.h"
 #include "executor/train/records/measurement_log.h"
 #include "support/plans.h"
+#include "support/text.h"
 
 namespace reckon {
 namespace {
@@ -113,10 +114,6 @@ std::string message_of(const std::function<void()>& f) {
   return "";
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 constexpr const char* kTrain =
     "i=$FIRST; while [ $i -lt 20 ]; do say $i done 0.02 64 0.5; i=$((i+1)); done\n";
 
@@ -180,7 +177,7 @@ TEST_CASE("a run that was stopped is gone on with, and only when that is asked f
   CHECK(first.end.end.exit_code == 75);
   CHECK(first.end.checkpoint == 7);
   const auto again = [&] { run_script(d, script + kTrain); };
-  CHECK(contains(message_of(again), "holds a run already; --resume goes on with it"));
+  CHECK(test::contains(message_of(again), "holds a run already; --resume goes on with it"));
   const Watched second = run_script(d, script + kTrain, {}, true);
   CHECK(second.end.end.verdict == Verdict::finished);
   REQUIRE(second.measured.ends.size() == 2);
@@ -190,14 +187,15 @@ TEST_CASE("a run that was stopped is gone on with, and only when that is asked f
 
 TEST_CASE("where there is no run there is nothing to resume") {
   const Directory d;
-  CHECK(contains(message_of([&] { run_script(d, "exit 0", {}, true); }), "holds no run to resume"));
+  CHECK(test::contains(message_of([&] { run_script(d, "exit 0", {}, true); }),
+                       "holds no run to resume"));
 }
 
 TEST_CASE("a second run in the directory of a first is refused while that one lives") {
   const Directory d;
   fs::create_directories(d.path() / "run");
   const RunLock lock(d.path() / "run");
-  CHECK(contains(message_of([&] { run_script(d, "exit 0"); }), "is in use by process"));
+  CHECK(test::contains(message_of([&] { run_script(d, "exit 0"); }), "is in use by process"));
 }
 
 TEST_CASE("workers keep the lock of a run whose watcher is gone") {
@@ -214,7 +212,7 @@ TEST_CASE("workers keep the lock of a run whose watcher is gone") {
     const auto specs = processes_of(one, job, 0, rendezvous);
     ChildProcess child(specs.at(0));
     lock.reset();
-    CHECK(contains(message_of([&] { RunLock second(d.path() / "run"); }), "is in use"));
+    CHECK(test::contains(message_of([&] { RunLock second(d.path() / "run"); }), "is in use"));
     child.signal(SIGKILL);
     for (int k = 0; k < 500 && !child.poll_end(); ++k) ::usleep(10'000);
   }
@@ -225,14 +223,14 @@ TEST_CASE("a log that cannot be written is an error at the start, and a message 
   const Directory d;
   const fs::path logs = d.path() / "run" / "logs";
   fs::create_directories(logs / "rank-1.log");
-  CHECK(contains(message_of([&] { run_script(d, "exit 0"); }), "rank-1.log: Is a directory"));
+  CHECK(test::contains(message_of([&] { run_script(d, "exit 0"); }), "rank-1.log: Is a directory"));
   fs::remove_all(d.path() / "run");
   fs::create_directories(logs);
   fs::create_symlink("/dev/full", logs / "rank-1.log");
   const Watched w = run_script(d, std::string("echo one; echo two\n") + kTrain);
   CHECK(w.end.end.verdict == Verdict::finished);
   REQUIRE(w.messages.size() == 1);
-  CHECK(contains(w.messages[0], "rank-1.log: No space left on device; it ends here"));
+  CHECK(test::contains(w.messages[0], "rank-1.log: No space left on device; it ends here"));
 }
 
 TEST_CASE("steps of all workers are lost that take steps of their own") {
@@ -279,7 +277,7 @@ TEST_CASE("75 of a program that is not ours is a failure like any other, and cou
   std::size_t starts_again = 0;
   RunObserver observer;
   observer.message = [&](const std::string& text) {
-    starts_again += contains(text, "restarting in");
+    starts_again += test::contains(text, "restarting in");
   };
   const auto stop = [&] {  // only where it never ends
     return starts_again > 5 ? StopRequest::at_once : StopRequest::none;

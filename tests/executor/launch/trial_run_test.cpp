@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "executor/launch/trial_run.h"
+#include "support/text.h"
 
 using namespace reckon;
 
@@ -24,10 +25,6 @@ std::string error_of(const TrialOptions& options) {
     return e.what();
   }
   return "";
-}
-
-bool text_contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace
@@ -79,10 +76,10 @@ TEST_CASE("a regular expression of the user's own names what it finds") {
   CHECK(found->seconds->count() == 0.25);
   CHECK(found->loss == 1.5);
   CHECK_FALSE(pattern->match("step 7"));
-  CHECK(text_contains(ProgressPattern::from("(?<stpe>[0-9]+)").error(), "did you mean 'step'?"));
-  CHECK(text_contains(ProgressPattern::from("loss (?<loss>.*)").error(),
-                      "no named group for progress"));
-  CHECK(text_contains(ProgressPattern::from("(?<step>[0-9]+").error(), "no regular expression"));
+  CHECK(test::contains(ProgressPattern::from("(?<stpe>[0-9]+)").error(), "did you mean 'step'?"));
+  CHECK(test::contains(ProgressPattern::from("loss (?<loss>.*)").error(),
+                       "no named group for progress"));
+  CHECK(test::contains(ProgressPattern::from("(?<step>[0-9]+").error(), "no regular expression"));
 }
 
 TEST_CASE("a program is stopped when it has done enough steps") {
@@ -108,7 +105,7 @@ TEST_CASE("a progress bar that rewrites its line is read as it is rewritten") {
   CHECK(s.seconds.at(0) == Approx(0.05));
   // 20 it/s, and a line every 0.02 s or a little more: somebody is wrong, unless this machine slept
   // 2.5 times as long as it was told.
-  if (!s.warnings.empty()) CHECK(text_contains(s.warnings[0], "the program says 50.0 ms a step"));
+  if (!s.warnings.empty()) CHECK(test::contains(s.warnings[0], "the program says 50.0 ms a step"));
 }
 
 TEST_CASE("a program that ends earlier is measured as far as it came") {
@@ -120,16 +117,16 @@ TEST_CASE("a program that ends earlier is measured as far as it came") {
 TEST_CASE("what goes wrong with a program is said, with its last lines") {
   const std::string failed =
       error_of(trial_run_shell("echo step 1; echo no such file: data.bin; exit 3", 10));
-  CHECK(text_contains(failed, "the command ended with code 3"));
-  CHECK(text_contains(failed, "| no such file: data.bin"));
-  CHECK(text_contains(error_of(trial_run_shell("echo hello; echo world", 10)),
-                      "ended without printing a line of progress"));
-  CHECK(text_contains(error_of(trial_run_shell("kill -9 $$", 10)), "was killed by signal 9"));
+  CHECK(test::contains(failed, "the command ended with code 3"));
+  CHECK(test::contains(failed, "| no such file: data.bin"));
+  CHECK(test::contains(error_of(trial_run_shell("echo hello; echo world", 10)),
+                       "ended without printing a line of progress"));
+  CHECK(test::contains(error_of(trial_run_shell("kill -9 $$", 10)), "was killed by signal 9"));
   TrialOptions slow = trial_run_shell("echo step 1; sleep 30", 10);
   slow.timeout = Seconds{0.3};
-  CHECK(text_contains(error_of(slow), "after 300 ms only 0 of 10 steps were done"));
-  CHECK(text_contains(error_of(trial_run_shell("reckon-no-such-program", 10)),
-                      "ended with code 127"));
+  CHECK(test::contains(error_of(slow), "after 300 ms only 0 of 10 steps were done"));
+  CHECK(test::contains(error_of(trial_run_shell("reckon-no-such-program", 10)),
+                       "ended with code 127"));
   TrialOptions stopped = trial_run_shell("sleep 30", 10);
   CHECK_THROWS_WITH(run_trial(stopped, {}, [] { return StopRequest::graceful; }),
                     "the trial was stopped");

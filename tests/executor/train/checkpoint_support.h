@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/train/checkpoint/checkpoint.h"
+#include "support/text.h"
 
 namespace reckon::test {
 
@@ -115,10 +116,6 @@ std::string message_of(F&& f) {
     return e.what();
   }
   return "";
-}
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace reckon::test

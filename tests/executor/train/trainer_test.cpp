@@ -9,6 +9,7 @@
 #include "executor/comm/thread_communicator.h"
 #include "executor/train/data/order.h"
 #include "executor/train/initialise.h"
+#include "executor/train/layout_jobs.h"
 #include "executor/train/networks.h"
 #include "executor/train/recipe.h"
 
@@ -105,14 +106,6 @@ TrainerTrained reference(const PlannedWorkload& job, std::int64_t steps) {
   return result;
 }
 
-double largest_parameter_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    worst = std::max(worst, std::abs(double{a[i]} - double{b[i]}));
-  return worst;
-}
-
 void trainer_check_losses(const std::vector<double>& a, const std::vector<double>& b,
                           double relative) {
   REQUIRE(a.size() == b.size());
@@ -126,7 +119,7 @@ TEST_CASE("ten steps of a small ResNet follow the double-precision reference") {
   const TrainerTrained ours = train_alone(job, trainer_options_of(job, 10)),
                        exact = reference(job, 10);
   trainer_check_losses(ours.losses, exact.losses, 1e-4);
-  CHECK(largest_parameter_difference(ours.parameters, exact.parameters) < 1e-3);
+  CHECK(test::largest_difference(ours.parameters, exact.parameters) < 1e-3);
   CHECK(ours.losses.back() != Approx(ours.losses.front()).epsilon(1e-3));  // it moved
 }
 
@@ -136,7 +129,7 @@ TEST_CASE("ten steps of a small GPT-2 follow the double-precision reference") {
                        exact = reference(job, 10);
   trainer_check_losses(ours.losses, exact.losses, 1e-4);
   // Where a gradient is all rounding, AdamW moves by up to the learning rate whatever its size.
-  CHECK(largest_parameter_difference(ours.parameters, exact.parameters) < 5e-3);
+  CHECK(test::largest_difference(ours.parameters, exact.parameters) < 5e-3);
 }
 
 TEST_CASE("accumulating four micro-batches is one pass over all of them, to rounding") {
@@ -148,7 +141,7 @@ TEST_CASE("accumulating four micro-batches is one pass over all of them, to roun
   options.micro_batch = 2;
   const TrainerTrained parts = train_alone(job, options);
   trainer_check_losses(parts.losses, whole.losses, 1e-5);
-  CHECK(largest_parameter_difference(parts.parameters, whole.parameters) < 1e-5);
+  CHECK(test::largest_difference(parts.parameters, whole.parameters) < 1e-5);
 }
 
 TEST_CASE("four ranks with a quarter of the batch each do what one rank does, to rounding") {
@@ -170,7 +163,7 @@ TEST_CASE("four ranks with a quarter of the batch each do what one rank does, to
   for (const TrainerTrained& rank : ranks) {
     CHECK(rank.parameters == ranks[0].parameters);
     trainer_check_losses(rank.losses, alone.losses, 1e-5);
-    CHECK(largest_parameter_difference(rank.parameters, alone.parameters) < 1e-5);
+    CHECK(test::largest_difference(rank.parameters, alone.parameters) < 1e-5);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "report/example_forecast.h"
 #include "report/html/html.h"
 #include "support/html_page.h"
+#include "support/text.h"
 
 using namespace reckon;
 using nlohmann::json;
@@ -28,17 +29,15 @@ std::string page_of(const CandidateComparison& c, const std::vector<std::string>
   return compare_html(c, names, {"/* scripts */\n", "/* style */\n", "/* program */\n"});
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST_CASE("the page of a comparison names the fastest and the cheapest") {
   const std::string page = page_of(example(), {"quick", "thrifty", "large"});
-  CHECK(contains(page, "<dt>Fastest, median</dt><dd><b>A: 19.8 h (18.0 .. 24.0)</b>quick</dd>"));
-  CHECK(contains(page, "<dt>Cheapest, median</dt><dd><b>B: 124 USD (115 .. 150)</b>thrifty</dd>"));
-  CHECK(contains(page, "not feasible"));
+  CHECK(test::contains(page,
+                       "<dt>Fastest, median</dt><dd><b>A: 19.8 h (18.0 .. 24.0)</b>quick</dd>"));
+  CHECK(test::contains(page,
+                       "<dt>Cheapest, median</dt><dd><b>B: 124 USD (115 .. 150)</b>thrifty</dd>"));
+  CHECK(test::contains(page, "not feasible"));
 }
 
 TEST_CASE("the charts of a comparison hold every plan that can be") {
@@ -62,5 +61,5 @@ TEST_CASE("a comparison without prices has no chart of costs") {
   for (Forecast& f : c.forecasts) f.cost_usd.reset();
   const std::string page = page_of(c, {"quick", "thrifty", "large"});
   CHECK(test::specs_of(page).size() == 1);
-  CHECK(contains(page, "<dt>Cheapest, median</dt><dd><b>unknown</b>"));
+  CHECK(test::contains(page, "<dt>Cheapest, median</dt><dd><b>unknown</b>"));
 }

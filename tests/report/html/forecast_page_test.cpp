@@ -4,16 +4,16 @@
 #include "report/example_forecast.h"
 #include "report/html/html.h"
 #include "report/html/page.h"
+#include "report/html/page_assets.h"
 #include "support/golden.h"
 #include "support/html_page.h"
 #include "support/plans.h"
+#include "support/text.h"
 
 using namespace reckon;
 using nlohmann::json;
 
 namespace {
-
-const HtmlAssets kAssets{"/* scripts */\n", "/* style */\n", "/* program */\n"};
 
 Expectation expectation(const std::string& text) { return parse_expectation(text).value(); }
 
@@ -59,11 +59,7 @@ LifeResult example_life() {
 
 std::string forecast_page_of(const Forecast& f, const Plan& plan, const LifeResult* life = nullptr,
                              const std::string& question = "How long, and how much?") {
-  return forecast_html({plan, f, question, life, 7}, kAssets);
-}
-
-bool page_contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+  return forecast_html({plan, f, question, life, 7}, test::kAssets);
 }
 
 }  // namespace
@@ -77,11 +73,11 @@ TEST_CASE("a page of a forecast is what it was") {
 TEST_CASE("a page asks no one for anything") {
   const LifeResult life = example_life();
   const std::string page = forecast_page_of(page_forecast(), example_plan(), &life);
-  CHECK(page_contains(page, "content=\"default-src 'none';"));
+  CHECK(test::contains(page, "content=\"default-src 'none';"));
   CHECK(page.find("Content-Security-Policy") < page.find("<style>"));
   for (const char* asking : {"src=", "<link", "<img", "@import", "url(", "://"}) {
     INFO(asking);
-    CHECK_FALSE(page_contains(page, asking));
+    CHECK_FALSE(test::contains(page, asking));
   }
 }
 
@@ -125,8 +121,8 @@ TEST_CASE("replications that never finish are counted, not drawn") {
   f.unfinished_share = 0.02;
   f.unfinished_reason = "no nodes";
   const std::string page = forecast_page_of(f, example_plan());
-  CHECK(page_contains(page, "2 of 100 replications never finish"));
-  CHECK(page_contains(page, "2.0 % of the runs never finish: no nodes"));
+  CHECK(test::contains(page, "2 of 100 replications never finish"));
+  CHECK(test::contains(page, "2.0 % of the runs never finish: no nodes"));
   int count = 0;
   const auto specs = test::specs_of(page);
   for (const json& bin : specs.at("time")["layer"][0]["data"]["values"])
@@ -146,7 +142,7 @@ TEST_CASE("a limit is drawn where it is, and said where it is far away") {
   Plan plan = example_plan();
   plan.expect.push_back(expectation("p95(time) <= 1000h"));
   const std::string page = forecast_page_of(page_forecast(), plan);
-  CHECK(page_contains(page, "p95(time) &lt;= 1000h holds and lies outside the plot"));
+  CHECK(test::contains(page, "p95(time) &lt;= 1000h holds and lies outside the plot"));
   const json layers = test::specs_of(page).at("time")["layer"];
   const json limits = layers[2]["data"]["values"];
   REQUIRE(limits.size() == 1);
@@ -177,7 +173,7 @@ TEST_CASE("without a price the page has no cost and says so") {
   for (auto& a : f.assumptions) a.cost_effect_usd.reset();
   const std::string page = forecast_page_of(f, example_plan());
   const auto specs = test::specs_of(page);
-  CHECK(page_contains(page, "a price is missing"));
+  CHECK(test::contains(page, "a price is missing"));
   for (const char* id : {"cost", "ledger", "cost-effects"}) CHECK_FALSE(specs.contains(id));
   CHECK(specs.contains("node-hours"));
 }
@@ -187,7 +183,7 @@ TEST_CASE("a plan that does not fit has only its memory") {
   f.feasible = false;
   const std::string page = forecast_page_of(f, example_plan());
   const auto specs = test::specs_of(page);
-  CHECK(page_contains(page, "Not feasible"));
+  CHECK(test::contains(page, "Not feasible"));
   CHECK(specs.size() == 1);
   CHECK(specs.contains("memory"));
 }
@@ -204,13 +200,13 @@ TEST_CASE("what users write cannot become markup") {
   plan.expect[0].text = evil;
   const LifeResult life = example_life();
   const std::string page = forecast_page_of(f, plan, &life, evil);
-  CHECK_FALSE(page_contains(page, "<script>alert"));
-  CHECK_FALSE(page_contains(page, "<!--"));
-  CHECK(page_contains(page, "<title>&lt;/script&gt;&lt;script&gt;alert(&#39;1&#39;)"));
+  CHECK_FALSE(test::contains(page, "<script>alert"));
+  CHECK_FALSE(test::contains(page, "<!--"));
+  CHECK(test::contains(page, "<title>&lt;/script&gt;&lt;script&gt;alert(&#39;1&#39;)"));
   const auto specs = test::specs_of(page);  // each is whole: it parses
   CHECK(specs.size() == 10);
-  CHECK(page_contains(specs.at("node-hours")["data"]["values"][0]["name"].get<std::string>(),
-                      "</script><script>alert('1')</script>"));
+  CHECK(test::contains(specs.at("node-hours")["data"]["values"][0]["name"].get<std::string>(),
+                       "</script><script>alert('1')</script>"));
 }
 
 TEST_CASE("the timeline draws the job above its nodes, and what took a node") {

@@ -1,15 +1,15 @@
 #include <catch2/catch.hpp>
 
 #include "report/html/html.h"
+#include "report/html/page_assets.h"
 #include "report/html/queue_charts.h"
 #include "support/html_page.h"
+#include "support/text.h"
 
 using namespace reckon;
 using nlohmann::json;
 
 namespace {
-
-const HtmlAssets kQueueAssets{"/* scripts */\n", "/* style */\n", "/* program */\n"};
 
 /// 40 jobs of two teams on two nodes of eight, under a policy that suspends.
 TraceQuestion crowded(SchedulingPolicy policy) {
@@ -32,11 +32,7 @@ TraceQuestion crowded(SchedulingPolicy policy) {
 std::string queue_page_of(const TraceQuestion& question) {
   const TraceResult result = simulate_trace(question, 1, 1);
   const QueueRecord record = record_queue(question).value();
-  return queue_html({question, result, record, "Why do jobs wait?"}, kQueueAssets);
-}
-
-bool queue_page_contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
+  return queue_html({question, result, record, "Why do jobs wait?"}, test::kAssets);
 }
 
 }  // namespace
@@ -64,10 +60,10 @@ TEST_CASE("the page of a queue shows its length, its GPUs, the waits, the nodes 
     last[v["class"]] = v["share"];
   }
   CHECK(last == std::map<std::string, double>{{"<i>speech", 1}, {"vision", 1}});
-  CHECK(queue_page_contains(page, "Why do jobs wait?"));
-  CHECK(queue_page_contains(page, "It waited"));
-  CHECK_FALSE(queue_page_contains(page, "<b id=evil>"));
-  CHECK_FALSE(queue_page_contains(page, "<i>speech"));
+  CHECK(test::contains(page, "Why do jobs wait?"));
+  CHECK(test::contains(page, "It waited"));
+  CHECK_FALSE(test::contains(page, "<b id=evil>"));
+  CHECK_FALSE(test::contains(page, "<i>speech"));
 }
 
 TEST_CASE("the story tells of a job that was pre-empted") {
@@ -75,6 +71,6 @@ TEST_CASE("the story tells of a job that was pre-empted") {
   const std::string page = queue_page_of(question);
   const QueueRecord record = record_queue(question).value();
   const std::size_t job = typical_wait(record.run);
-  CHECK(queue_page_contains(page, "Job " + std::to_string(job + 1)));
-  CHECK(queue_page_contains(page, "pre-empted") == (record.run.jobs[job].preemptions > 0));
+  CHECK(test::contains(page, "Job " + std::to_string(job + 1)));
+  CHECK(test::contains(page, "pre-empted") == (record.run.jobs[job].preemptions > 0));
 }

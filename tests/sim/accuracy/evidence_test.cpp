@@ -10,8 +10,6 @@ using namespace reckon;
 
 namespace {
 
-const Catalog& catalog() { return test::shipped_catalog(); }
-
 /// ResNet-50 in fp16 on eight V100 of one host, at `rate` images a second.
 PublishedRun resnet(double rate, std::string_view source, int batch = 128) {
   PublishedRun r;
@@ -32,14 +30,14 @@ PublishedRun resnet(double rate, std::string_view source, int batch = 128) {
 }
 
 EvidenceFeatures question_of(const PublishedRun& run) {
-  EvidenceFeatures f = FeatureReader(catalog())(run).value();
+  EvidenceFeatures f = FeatureReader(test::shipped_catalog())(run).value();
   f.source = f.publisher = 0;
   return f;
 }
 
 Residual asked(const std::vector<PublishedRun>& runs, const EvidenceFeatures& question,
                double share = 1) {
-  return Evidence(runs, catalog(), EvidenceKernel{}).residual(question, share);
+  return Evidence(runs, test::shipped_catalog(), EvidenceKernel{}).residual(question, share);
 }
 
 /// What ships.
@@ -49,7 +47,8 @@ const EvidenceFiles& shipped() { return test::shipped_evidence_files(); }
 std::vector<PublishedRun> some_questions() {
   std::vector<PublishedRun> some;
   for (std::size_t i = 0; i < shipped().runs().size(); i += 40)
-    if (FeatureReader(catalog())(shipped().runs()[i])) some.push_back(shipped().runs()[i]);
+    if (FeatureReader(test::shipped_catalog())(shipped().runs()[i]))
+      some.push_back(shipped().runs()[i]);
   return some;
 }
 
@@ -110,8 +109,8 @@ TEST_CASE("answers do not depend on the order of questions") {
   for (const PublishedRun& r : some_questions()) questions.push_back(question_of(r));
   questions.resize(std::min<std::size_t>(questions.size(), 12));
   const auto kernel = *shipped().kernel();
-  const Evidence forwards(shipped().runs(), catalog(), kernel);
-  const Evidence backwards(shipped().runs(), catalog(), kernel);
+  const Evidence forwards(shipped().runs(), test::shipped_catalog(), kernel);
+  const Evidence backwards(shipped().runs(), test::shipped_catalog(), kernel);
   std::vector<double> first, second;
   for (const auto& q : questions) first.push_back(forwards.residual(q, 0.8).mean);
   for (auto q = questions.rbegin(); q != questions.rend(); ++q)
@@ -121,7 +120,7 @@ TEST_CASE("answers do not depend on the order of questions") {
 }
 
 TEST_CASE("hardware that nobody measured has a wider range than the same job where it was") {
-  const Evidence evidence(shipped().runs(), catalog(), *shipped().kernel());
+  const Evidence evidence(shipped().runs(), test::shipped_catalog(), *shipped().kernel());
   int compared = 0;
   for (const PublishedRun& r : some_questions()) {
     const EvidenceFeatures measured = question_of(r);
@@ -136,7 +135,7 @@ TEST_CASE("hardware that nobody measured has a wider range than the same job whe
 }
 
 TEST_CASE("saying a stack and links widens few intervals, and none on the mean") {
-  const Evidence evidence(shipped().runs(), catalog(), *shipped().kernel());
+  const Evidence evidence(shipped().runs(), test::shipped_catalog(), *shipped().kernel());
   int wider = 0, compared = 0;
   double change = 0;
   for (const PublishedRun& r : some_questions()) {
@@ -157,7 +156,7 @@ TEST_CASE("a run less never makes an interval narrower by more than four hundred
   // Not exactly never: of more runs than a question takes, one more distant takes the place.
   std::mt19937 random(7);
   const EvidenceKernel kernel = *shipped().kernel();
-  const auto all = gather_evidence(shipped().runs(), catalog());
+  const auto all = gather_evidence(shipped().runs(), test::shipped_catalog());
   const auto residual_of = [](std::size_t) { return RunResidual{0.1, 0.9}; };
   for (const PublishedRun& r : some_questions()) {
     const EvidenceFeatures question = question_of(r);
@@ -175,11 +174,11 @@ TEST_CASE("a run less never makes an interval narrower by more than four hundred
 }
 
 TEST_CASE("features that are read one after the other are those that are read alone") {
-  FeatureReader reader(catalog());
+  FeatureReader reader(test::shipped_catalog());
   int read = 0;
   for (std::size_t i = 0; i < shipped().runs().size(); i += 3) {
     const PublishedRun& r = shipped().runs()[i];
-    const auto after_others = reader(r), alone = FeatureReader(catalog())(r);
+    const auto after_others = reader(r), alone = FeatureReader(test::shipped_catalog())(r);
     REQUIRE(after_others.has_value() == alone.has_value());
     if (!alone) continue;
     CAPTURE(r.id);

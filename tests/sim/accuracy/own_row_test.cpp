@@ -11,8 +11,6 @@ using namespace reckon;
 
 namespace {
 
-const Catalog& own_row_catalog() { return test::shipped_catalog(); }
-
 /// BERT-large on so many A100 of one node or two, whose stack nobody says.
 Plan bert(int accelerators, int batch_each) {
   RunConfiguration r;
@@ -28,7 +26,7 @@ Plan bert(int accelerators, int batch_each) {
   r.batch_per_accelerator = batch_each;
   r.global_batch = std::int64_t{batch_each} * accelerators;
   r.sequence_length = 512;
-  return plan_of_run(r, own_row_catalog()).value();
+  return plan_of_run(r, test::shipped_catalog()).value();
 }
 
 /// Half as slow again as the step model says.
@@ -42,7 +40,7 @@ OwnRow slower(const Plan& plan, double noise = 0.01) {
 }
 
 StepEvidence own_row_asked(Plan plan, std::vector<OwnRow> rows) {
-  const Evidence evidence({}, own_row_catalog(), EvidenceKernel{}, std::move(rows));
+  const Evidence evidence({}, test::shipped_catalog(), EvidenceKernel{}, std::move(rows));
   REQUIRE(set_residual(plan, evidence));
   return *plan.evidence;
 }
@@ -52,7 +50,7 @@ StepEvidence own_row_asked(Plan plan, std::vector<OwnRow> rows) {
 TEST_CASE("a row of one's own is the same question as its plan") {
   const Plan plan = bert(8, 32);
   EvidenceFeatures of_plan = as_own(features_of(plan, plan.jobs.front()));
-  const EvidenceFeatures of_row = features_of(slower(plan), own_row_catalog()).value();
+  const EvidenceFeatures of_row = features_of(slower(plan), test::shipped_catalog()).value();
   CHECK(of_row.accelerator == of_plan.accelerator);
   CHECK(of_row.architecture == of_plan.architecture);
   CHECK(of_row.precision == of_plan.precision);
@@ -68,7 +66,7 @@ TEST_CASE("a row of one's own is the same question as its plan") {
   CHECK(of_row.log_parameters == Approx(of_plan.log_parameters));
   OwnRow unknown = slower(plan);
   unknown.accelerator = "abacus";
-  CHECK_FALSE(features_of(unknown, own_row_catalog()));
+  CHECK_FALSE(features_of(unknown, test::shipped_catalog()));
 }
 
 TEST_CASE("one run of one's own moves the forecast of that job to it, within a fifth") {
@@ -101,7 +99,7 @@ TEST_CASE("a run whose steps spread says less") {
 
 TEST_CASE("a trial is promised what it then brings") {
   Plan plan = bert(8, 32);
-  const Evidence none({}, own_row_catalog(), EvidenceKernel{});
+  const Evidence none({}, test::shipped_catalog(), EvidenceKernel{});
   REQUIRE(set_residual(plan, none));
   add_trial(plan, none);
   REQUIRE(plan.evidence->trial);

@@ -33,8 +33,7 @@ PublishedRun plan_evidence_bert(double rate, std::string_view source) {
   return r;
 }
 
-const Catalog& evidence_catalog() { return test::shipped_catalog(); }
-Plan plan() { return plan_of_run(plan_evidence_bert(1, "a").run, evidence_catalog()).value(); }
+Plan plan() { return plan_of_run(plan_evidence_bert(1, "a").run, test::shipped_catalog()).value(); }
 StepEstimate step_of(const Plan& plan) {
   return estimate_step(plan, plan.jobs.front(), *make_fluid_network());
 }
@@ -44,7 +43,7 @@ StepEstimate step_of(const Plan& plan) {
 TEST_CASE("a run's own columns and its plan's are the same question") {
   const PublishedRun run = plan_evidence_bert(1, "a");
   const Plan p = plan();
-  const EvidenceFeatures of_run = FeatureReader(evidence_catalog())(run).value();
+  const EvidenceFeatures of_run = FeatureReader(test::shipped_catalog())(run).value();
   const EvidenceFeatures of_plan = features_of(p, p.jobs.front());
   CHECK(of_plan.accelerator == of_run.accelerator);
   CHECK(of_plan.architecture == of_run.architecture);
@@ -62,7 +61,7 @@ TEST_CASE("evidence moves the whole step and its parts by one factor") {
   Plan moved = plan();
   const StepEstimate before = step_of(moved);
   const std::vector<PublishedRun> runs{plan_evidence_bert(before.samples_per_second.v / 1.5, "a")};
-  const Evidence evidence(runs, evidence_catalog(), EvidenceKernel{});
+  const Evidence evidence(runs, test::shipped_catalog(), EvidenceKernel{});
   const auto residual = set_residual(moved, evidence);
   REQUIRE(residual);
   CHECK(residual->mean < -0.1);  // part of the way to ln(1 / 1.5) = -0.41
@@ -78,7 +77,7 @@ TEST_CASE("evidence moves the whole step and its parts by one factor") {
 
 TEST_CASE("the range around the moved step is the posterior's 90 %") {
   Plan moved = plan();
-  const Evidence evidence({}, evidence_catalog(), EvidenceKernel{});
+  const Evidence evidence({}, test::shipped_catalog(), EvidenceKernel{});
   const auto residual = set_residual(moved, evidence);
   REQUIRE(residual);
   const Fact<double>& factor = moved.pool_with(Role::worker)->efficiency.step_spread;
@@ -96,7 +95,7 @@ TEST_CASE("the plan says which runs its step rests on, the most alike first") {
   other.run.intra_node_link = "nvlink2";
   const std::vector<PublishedRun> runs{other, plan_evidence_bert(300, "a"),
                                        plan_evidence_bert(310, "a")};
-  const Evidence evidence(runs, evidence_catalog(), EvidenceKernel{});
+  const Evidence evidence(runs, test::shipped_catalog(), EvidenceKernel{});
   const auto residual = set_residual(moved, evidence);
   REQUIRE(moved.evidence);
   const StepEvidence& said = *moved.evidence;
@@ -121,7 +120,7 @@ TEST_CASE("a trial's offer narrows the range and is priced with the node's start
   }
   moved.job_start.image_pull = moved.job_start.framework_start = Fact<Seconds>{Seconds{30}};
   moved.job_start.compile = Fact<Seconds>{Seconds{0}};
-  const Evidence evidence({}, evidence_catalog(), EvidenceKernel{});
+  const Evidence evidence({}, test::shipped_catalog(), EvidenceKernel{});
   REQUIRE(set_residual(moved, evidence));
   add_trial(moved, evidence);
   REQUIRE(moved.evidence->trial);
@@ -146,7 +145,7 @@ TEST_CASE(
   run.run.vocabulary = 51200;
   run.run.precision = "bf16";
   run.run.stack = "torchtitan";
-  const Plan p = plan_of_run(run.run, evidence_catalog()).value();
+  const Plan p = plan_of_run(run.run, test::shipped_catalog()).value();
   CHECK(p.pool_with(Role::worker)->efficiency.stack == "fused-lm");
   CHECK(features_of(p, p.jobs.front()).stack == word_id("torchtitan"));
   CHECK(features_of(p, p.jobs.front()).stack_family == word_id("pytorch"));
@@ -155,7 +154,7 @@ TEST_CASE(
 TEST_CASE("asking twice is asking once") {
   Plan moved = plan();
   const std::vector<PublishedRun> runs{plan_evidence_bert(300, "a")};
-  const Evidence evidence(runs, evidence_catalog(), EvidenceKernel{});
+  const Evidence evidence(runs, test::shipped_catalog(), EvidenceKernel{});
   const double once = set_residual(moved, evidence)->mean;
   CHECK(set_residual(moved, evidence)->mean == once);
 }
@@ -166,7 +165,7 @@ TEST_CASE("what a calibration has measured is not moved by what others measured"
     pool.efficiency.matmul.source = static_cast<SourceId>(calibrated.sources.size());
   calibrated.sources.push_back({.id = "mine", .reference = "calibration mine"});
   const std::vector<PublishedRun> runs{plan_evidence_bert(300, "a")};
-  const Evidence evidence(runs, evidence_catalog(), EvidenceKernel{});
+  const Evidence evidence(runs, test::shipped_catalog(), EvidenceKernel{});
   CHECK_FALSE(set_residual(calibrated, evidence));
   CHECK(takes_evidence(plan()));
 }

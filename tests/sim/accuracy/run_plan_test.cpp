@@ -33,8 +33,6 @@ RunConfiguration with_layout(RunConfiguration run) {
   return run;
 }
 
-const Catalog& run_plan_catalog() { return test::shipped_catalog(); }
-
 const PlannedPool& pool_of(const Plan& plan) { return *plan.pool_with(Role::worker); }
 
 }  // namespace
@@ -48,7 +46,7 @@ TEST_CASE("GPUs of racks of 72 that do not fill racks evenly are an even part of
     CAPTURE(c.accelerators);
     RunConfiguration run = with_layout(llama("GB200", c.accelerators, 4));
     run.global_batch = run.data * 8;
-    const auto plan = plan_of_run(run, run_plan_catalog());
+    const auto plan = plan_of_run(run, test::shipped_catalog());
     REQUIRE(plan.has_value());
     CHECK(pool_of(*plan).nodes_max == c.nodes);
     CHECK(pool_of(*plan).accelerators_per_node == c.per_node);
@@ -74,12 +72,12 @@ TEST_CASE("a language model is known by its variant, whose dimensions no column 
 
 TEST_CASE("a layout that is not printed is the fastest one that fits in memory") {
   const RunConfiguration run = llama("GB200", 512, 4);
-  const auto plan = plan_of_run(run, run_plan_catalog());
+  const auto plan = plan_of_run(run, test::shipped_catalog());
   REQUIRE(plan.has_value());
   const PlannedWorkload& job = plan->jobs.front();
   CHECK(job.global_batch == 1280);
   CHECK(job.strategy.layout.replica() > 1);  // 405 billion parameters do not fit in one GPU
-  Predictor predict(run_plan_catalog());
+  Predictor predict(test::shipped_catalog());
   const auto own = predict(run);
   REQUIRE(own.has_value());
   CHECK(own->memory.fits());
@@ -87,7 +85,7 @@ TEST_CASE("a layout that is not printed is the fastest one that fits in memory")
   REQUIRE(other.has_value());
   CHECK(own->rate >= other->rate);
   // Two GPUs hold it in no way.
-  CHECK(plan_of_run(llama("GB200", 2, 2), run_plan_catalog()).error() ==
+  CHECK(plan_of_run(llama("GB200", 2, 2), test::shipped_catalog()).error() ==
         "the source does not give the layout, and no layout fits in memory");
 }
 
@@ -99,10 +97,10 @@ TEST_CASE("a schedule and sequence parallelism that a row prints are the plan's"
   run.nodes = 72;
   run.data = 8;
   run.global_batch = 8 * 18;
-  CHECK(plan_of_run(run, run_plan_catalog())->jobs.front().strategy.layout.interleave == 1);
+  CHECK(plan_of_run(run, test::shipped_catalog())->jobs.front().strategy.layout.interleave == 1);
   run.interleave = 7;  // 126 blocks are 9 x 7 parts of 2
   run.sequence_parallel = false;
-  const auto plan = plan_of_run(run, run_plan_catalog());
+  const auto plan = plan_of_run(run, test::shipped_catalog());
   REQUIRE(plan.has_value());
   CHECK(plan->jobs.front().strategy.layout.schedule == PipelineSchedule::interleaved);
   CHECK(plan->jobs.front().strategy.layout.interleave == 7);
@@ -119,7 +117,7 @@ TEST_CASE("NVLink that a row prints joins cards that have none of their own") {
   run.micro_batch = run.batch_per_accelerator = 64;
   run.global_batch = 128;
   const auto peer = [&] {
-    return pool_of(*plan_of_run(run, run_plan_catalog())).accelerator->peer_bandwidth;
+    return pool_of(*plan_of_run(run, test::shipped_catalog())).accelerator->peer_bandwidth;
   };
   run.accelerator = "H100-PCIE-80";
   run.intra_node_link = "pcie5";

@@ -31,7 +31,7 @@ Case of_a_block(CapacityType pricing, Seconds until, Seconds ends_before = {}) {
 TEST_CASE("the machines of a block go before its end, and a job that has no others ends there") {
   const LifeResult life = of_a_block(CapacityType::reserved, 700s, 100s).run();
   CHECK_FALSE(life.finished);
-  CHECK(life.outlived);
+  CHECK(life.outlived.at(0));
   CHECK(finish_seconds(life) == 600);
   CHECK_THAT(life.failure, Contains("the reservation of pool 'workers' ended before the job did"));
   CHECK(life.bill == to_nano_usd(Usd{0.35}));  // 700 s x 1.80 USD/h: paid whole
@@ -42,7 +42,7 @@ TEST_CASE("the machines of a block go before its end, and a job that has no othe
 TEST_CASE("a job that is done before its block ends pays the block all the same") {
   const LifeResult life = of_a_block(CapacityType::reserved, 7200s, 1800s).run();
   CHECK(life.finished);
-  CHECK_FALSE(life.outlived);
+  CHECK_FALSE(life.outlived.at(0));
   CHECK(finish_seconds(life) == 1100);
   CHECK(life.bill == to_nano_usd(Usd{3.6}));  // 2 h x 1.80 USD/h
   CHECK(count(life, Interruption::maintenance) == 0);
@@ -53,7 +53,7 @@ TEST_CASE("before a block ends the job saves, and goes on at the pool's own pric
   checkpoints(c, 5000s, 10s);
   const LifeResult life = c.run();
   REQUIRE(life.finished);
-  CHECK(life.outlived);
+  CHECK(life.outlived.at(0));
   CHECK(badput(life, Badput::lost_work) == 0);
   CHECK(count(life, Interruption::maintenance) == 1);
   // 490 s of work until the save at 590 s, the next node at 700 s, 510 s more.
@@ -67,7 +67,7 @@ TEST_CASE("a job that is submitted after its block does not start") {
   const LifeResult life = c.run();
   CHECK_FALSE(life.finished);
   CHECK_THAT(life.failure, Contains("ended before the job did"));
-  CHECK(life.outlived);
+  CHECK(life.outlived.at(0));
 }
 
 TEST_CASE("a commitment holds no machine: it changes the price and nothing else") {

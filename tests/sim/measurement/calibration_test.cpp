@@ -8,10 +8,8 @@
 namespace reckon {
 namespace {
 
-Catalog calibrated_catalog() { return test::shipped_catalog(); }
-
 Correction correction(const std::string& parameter, double value) {
-  Catalog c = calibrated_catalog();
+  Catalog c = test::shipped_catalog();
   Correction x{.parameter = parameter};
   const auto found = find_parameter(c, parameter);
   if (found) {
@@ -88,7 +86,7 @@ TEST_CASE("rows of one's own are read back, and a file of before there were any 
   CHECK(read->own_runs[0].id == row.id);
   CHECK(read->own_runs[0].modelled_seconds == 1.25);
   CHECK(read->own_runs[0].accelerators == 8);
-  Catalog under = calibrated_catalog();
+  Catalog under = test::shipped_catalog();
   REQUIRE(lay_over(under, *read).empty());
   CHECK_THAT(under.calibrations.back(), Catch::Contains("1 run of one's own"));
   c.own_runs[0].step_seconds = 0;
@@ -140,7 +138,7 @@ TEST_CASE("other versions, no YAML and ranges without their value are refused") 
 }
 
 TEST_CASE("the catalog below an overlay says what the overlay says, and who said it") {
-  Catalog c = calibrated_catalog();
+  Catalog c = test::shipped_catalog();
   REQUIRE(lay_over(c, example()).empty());
   const Fact<double>& step = c.operations.at("host.cpu_step_s");
   CHECK(step.value == 4e-4);
@@ -154,7 +152,7 @@ TEST_CASE("the catalog below an overlay says what the overlay says, and who said
 }
 
 TEST_CASE("an overlay for numbers that are others by now says so") {
-  Catalog c = calibrated_catalog();
+  Catalog c = test::shipped_catalog();
   Calibration old = example();
   old.corrections[0].catalog.value *= 2;
   REQUIRE(lay_over(c, old).empty());
@@ -162,7 +160,7 @@ TEST_CASE("an overlay for numbers that are others by now says so") {
 }
 
 TEST_CASE("an overlay of numbers that the catalog does not have changes nothing") {
-  Catalog c = calibrated_catalog();
+  Catalog c = test::shipped_catalog();
   Calibration wrong = example();
   wrong.corrections.push_back(correction("links/ethernett/latency", 1));
   wrong.corrections.push_back(correction("links/ethernet/tempo", 1));
@@ -170,12 +168,12 @@ TEST_CASE("an overlay of numbers that the catalog does not have changes nothing"
   REQUIRE(problems.size() == 2);
   CHECK_THAT(problems[0].what, Catch::Contains("did you mean 'ethernet'"));
   CHECK(c.find_link("ethernet")->latency.value ==
-        calibrated_catalog().find_link("ethernet")->latency.value);
+        test::shipped_catalog().find_link("ethernet")->latency.value);
   CHECK(c.calibrations.empty());
 }
 
 TEST_CASE("the speed of a row moves all of its numbers, and leaves the rest of its spread") {
-  Catalog c = calibrated_catalog();
+  Catalog c = test::shipped_catalog();
   const auto volta = [](const Catalog& of) {
     for (const Efficiency& e : of.efficiencies)
       if (e.accelerator == "Volta" && e.precision == Precision::fp32 && e.stack.empty()) return e;
@@ -189,7 +187,7 @@ TEST_CASE("the speed of a row moves all of its numbers, and leaves the rest of i
   CHECK(before.low == Approx(1 / volta(c).step_spread.high));
   CHECK(before.high == Approx(1 / volta(c).step_spread.low));
   speed.set({0.8, 0.76, 0.84}, SourceId::user);
-  const Efficiency was = volta(calibrated_catalog()), is = volta(c);
+  const Efficiency was = volta(test::shipped_catalog()), is = volta(c);
   CHECK(is.matmul.value == Approx(0.8 * was.matmul.value));
   CHECK(is.memory.value == Approx(0.8 * was.memory.value));
   CHECK(is.launch.value / was.launch.value == Approx(1 / 0.8));
@@ -199,7 +197,7 @@ TEST_CASE("the speed of a row moves all of its numbers, and leaves the rest of i
 }
 
 TEST_CASE("a plan's parameters are in the catalog, also of a stack without rows of its own") {
-  Catalog c = calibrated_catalog();
+  Catalog c = test::shipped_catalog();
   const auto file = read_scenario(RECKON_SOURCE_DIR "/scenarios/aws-p4d-spot.yaml");  // mlperf
   REQUIRE(file);
   const auto plan = make_plan(*file, c);
@@ -222,7 +220,7 @@ TEST_CASE("a record of reclaims stands for the law that a scenario of one's own 
       "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 1Gbps}, nodes: 1, "
       "pricing: spot}\n";
   const ScenarioFile file = parse_scenario(text, "own.yaml").value();
-  Catalog c = calibrated_catalog();
+  Catalog c = test::shipped_catalog();
   CHECK_FALSE(make_plan(file, c));
   Calibration overlay = example();
   overlay.corrections = {correction("operations/spot.reclaim_mean_s", 3600)};

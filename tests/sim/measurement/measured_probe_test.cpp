@@ -5,6 +5,7 @@
 #include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/step/network/network.h"
 #include "support/shipped_catalog.h"
+#include "support/text.h"
 
 namespace reckon {
 namespace {
@@ -45,10 +46,6 @@ ProbeRecord product(std::int64_t n, double seconds, const std::string& device) {
 Expected<Calibration> calibrated_by(const Measurements& probe) {
   const std::vector<MeasuredRun> runs{measured_probe("probe.jsonl", gpt2_on_one_h100(), probe)};
   return calibrate(runs, test::shipped_catalog(), *make_fluid_network());
-}
-
-bool contains(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
 }
 
 const std::string kDevice = "NVIDIA H100 80GB HBM3";
@@ -99,7 +96,7 @@ TEST_CASE("products of another GPU, or in another precision, say nothing of the 
   probe.probes.back().precision = "fp32";
   const auto calibration = calibrated_by(probe);
   REQUIRE_FALSE(calibration);
-  CHECK(contains(format(calibration.error()), "no measurement of anything"));
+  CHECK(test::contains(format(calibration.error()), "no measurement of anything"));
 }
 
 TEST_CASE("without a scenario a probe of a GPU says what it wants") {
@@ -108,6 +105,6 @@ TEST_CASE("without a scenario a probe of a GPU says what it wants") {
   const MeasuredRun run = measured_probe("probe.jsonl", {}, probe);
   CHECK(run.quantities.empty());
   REQUIRE(run.warnings.size() == 1);
-  CHECK(contains(run.warnings[0], "--scenario"));
+  CHECK(test::contains(run.warnings[0], "--scenario"));
 }
 }  // namespace reckon

@@ -4,13 +4,10 @@
 
 #include "sim/measurement/measurements.h"
 #include "sim/measurement/sealed_line.h"
+#include "support/text.h"
 
 namespace reckon {
 namespace {
-
-bool line_contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 StepRecord step_record(std::int64_t attempt, std::int64_t step, double seconds) {
   StepRecord r;
@@ -166,7 +163,7 @@ TEST_CASE("measurements of another format version are refused, not misread") {
                Catch::StartsWith("run.jsonl:1: error: schema_version is ") &&
                    Catch::EndsWith("    this reckon reads 1 to 3\n"));
     // Without a checksum it is no other version's, but a damaged digit.
-    CHECK(line_contains(damage_in(json + '\n'), "run.jsonl:1: warning: schema_version is "));
+    CHECK(test::contains(damage_in(json + '\n'), "run.jsonl:1: warning: schema_version is "));
   }
 }
 
@@ -224,7 +221,7 @@ TEST_CASE("garbage, binary and endless lines cost themselves") {
     CHECK(read->damaged[0].begin == good.size());
     CHECK(read->damaged[0].bytes == bad.size());
   }
-  CHECK(line_contains(damage_in(std::string(3'000'000, 'x') + '\n'), "a line of 3000000 bytes"));
+  CHECK(test::contains(damage_in(std::string(3'000'000, 'x') + '\n'), "a line of 3000000 bytes"));
   // A last line that no killed writer of records leaves.
   CHECK(parse_measurements("x", good + "garbage")->damaged.size() == 1);
 }
@@ -232,7 +229,7 @@ TEST_CASE("garbage, binary and endless lines cost themselves") {
 TEST_CASE("a control character of a damaged line does not reach the terminal") {
   const std::string damage = damage_in("{\"record\":\"a\\u001b[2J\"}\n");
   CHECK(damage.find('\x1b') == std::string::npos);
-  CHECK(line_contains(damage, "\\u001b"));
+  CHECK(test::contains(damage, "\\u001b"));
 }
 
 TEST_CASE("steps of the first version, without their rest, are read") {

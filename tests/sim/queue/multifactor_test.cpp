@@ -1,4 +1,5 @@
 #include "sim/queue/multifactor/multifactor.h"
+#include "sim/queue/queue_question.h"
 
 #include <catch2/catch.hpp>
 
@@ -195,4 +196,17 @@ TEST_CASE("a look tries bf_max_job_test jobs and no more") {
   CHECK(multifactor_start(multifactor_run(list, slurm, {{1, 8}}), 3) == 3);
   slurm.bf_max_job_test = 2;
   CHECK(multifactor_start(multifactor_run(list, slurm, {{1, 8}}), 3) == 120);
+}
+
+TEST_CASE("a team that is no account is told, with the account that was meant") {
+  QueueQuestion question;
+  question.scheduler.policy = SchedulingPolicy::slurm;
+  question.scheduler.slurm.emplace();
+  const JobList list = multifactor_list({{.team = "vision"}, {.team = "intern"}});
+  CHECK_FALSE(note_of_accounts(question, list));  // where none is listed, teams are as they come
+  question.scheduler.slurm->accounts = {{.name = "vision"}, {.name = "interns"}};
+  CHECK(note_of_accounts(question, list) ==
+        "team 'intern' is no account of Slurm, so it has a share of 1; did you mean 'interns'?");
+  question.scheduler.slurm->accounts.push_back({.name = "intern"});
+  CHECK_FALSE(note_of_accounts(question, list));
 }

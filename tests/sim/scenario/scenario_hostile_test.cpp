@@ -100,6 +100,12 @@ TEST_CASE("a scenario cut off at any byte is read or refused, never more") {
 TEST_CASE("a missing file, a directory and a file that is too large are named") {
   const std::string missing = RECKON_BINARY_DIR "/no-such-scenario.yaml";
   CHECK(format(read_scenario(missing).error()) == missing + ": error: there is no such file\n");
+  const auto here = std::filesystem::current_path();
+  std::filesystem::current_path(RECKON_BINARY_DIR);
+  const std::string elsewhere = format(read_scenario("scenarios/tpu-v2-8.yaml").error());
+  std::filesystem::current_path(here);
+  CHECK(elsewhere.starts_with("scenarios/tpu-v2-8.yaml: error: there is no such file\n"));
+  CHECK(elsewhere.ends_with(RECKON_SOURCE_DIR "/scenarios/tpu-v2-8.yaml\n"));
   CHECK(format(read_scenario(RECKON_BINARY_DIR).error()) == RECKON_BINARY_DIR
         ": error: this is a directory, not a scenario file\n");
   const TemporaryFile huge(std::string((4 << 20) + 1, '#'));

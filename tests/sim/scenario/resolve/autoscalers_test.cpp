@@ -36,9 +36,7 @@ const std::string kSpotPool =
     "autoscaling: true, pricing: spot, stands_in_for: gpu}]";
 
 Plan plan_with(const std::vector<std::string>& overrides = {}) {
-  const auto plan = test::plan_of(kAutoscalersBase, overrides);
-  if (!plan) FAIL(format(plan.error()));
-  return *plan;
+  return test::checked_plan_of(kAutoscalersBase, overrides);
 }
 std::string autoscalers_with(const std::vector<std::string>& overrides) {
   return errors_of(kAutoscalersBase, overrides);

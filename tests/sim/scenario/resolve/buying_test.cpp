@@ -29,9 +29,7 @@ cluster:
 }
 
 Plan plan_of_bought(const std::string& prices, const std::string& pricing = "on_demand") {
-  auto plan = plan_of(bought(prices, pricing));
-  if (!plan) FAIL(format(plan.error()));
-  return std::move(*plan);
+  return test::checked_plan_of(bought(prices, pricing));
 }
 
 std::string reserved(const std::string& rest) {

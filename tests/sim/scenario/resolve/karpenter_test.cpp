@@ -42,9 +42,7 @@ cluster:
 const std::string kRequirements = "cluster.karpenter.nodePools.default.requirements";
 
 Plan karpenter_plan_with(const std::vector<std::string>& overrides = {}) {
-  const auto plan = test::plan_of(kKarpenterBase, overrides);
-  if (!plan) FAIL(format(plan.error()));
-  return *plan;
+  return test::checked_plan_of(kKarpenterBase, overrides);
 }
 
 std::string karpenter_with(const std::string& override) {

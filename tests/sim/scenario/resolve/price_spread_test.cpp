@@ -32,11 +32,7 @@ cluster:
          pool + "}\n";
 }
 
-Plan plan_from(const std::string& text) {
-  auto plan = plan_of(text);
-  if (!plan) FAIL(format(plan.error()));
-  return std::move(*plan);
-}
+Plan plan_from(const std::string& text) { return test::checked_plan_of(text); }
 
 OperationalDefaults moves_of(double fall, double rise) {
   OperationalDefaults operations;

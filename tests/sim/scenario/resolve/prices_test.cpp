@@ -53,9 +53,7 @@ cluster:
 }
 
 Plan priced_plan(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  auto plan = plan_of(text, overrides);
-  if (!plan) FAIL(format(plan.error()));
-  return std::move(*plan);
+  return test::checked_plan_of(text, overrides);
 }
 
 bool price_warns(const Plan& plan, const std::string& text) {
