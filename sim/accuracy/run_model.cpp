@@ -17,9 +17,10 @@ namespace reckon {
 namespace {
 
 /// Names under which timm and MLPerf list models of the zoo.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kOtherNames{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kOtherNames{
     {{"dlrm", "dlrm_mlperf"},
      {"dlrm_dcnv2", "dlrm_dcnv2_mlperf"},
+     {"rgat", "rgat_mlperf"},
      {"retinanet", "retinanet_mlperf"},
      {"mask_rcnn", "mask_rcnn_mlperf"},
      {"ssd300", "ssd300_resnet34"},

@@ -17,7 +17,17 @@
 namespace reckon {
 namespace {
 
+/// Of a graph whose nodes' features are looked up: whether they lie on the device, on others or on
+/// the host sets its pace, and no source prints it.
+bool looks_up_features(const ModelGraph& model) {
+  return std::ranges::any_of(model.layers(), [](const Layer& layer) {
+    const auto* op = std::get_if<Operator>(&layer.op);
+    return op != nullptr && op->table && op->parameters == 0;
+  });
+}
+
 bool explainable(const PublishedRun& r, const Plan& plan) {
+  if (looks_up_features(plan.jobs.front().model)) return false;
   const PlannedPool& pool = *plan.pool_with(Role::worker);
   if (pool.slice) {
     // Larger slices finish in a minute or two, of which evaluation is a large part.

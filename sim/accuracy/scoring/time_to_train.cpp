@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 11> kTimedColumns{
     "minutes", "trust",  "notes"};
 
 /// How these share their tables out is a matter of layouts, which such files do not have.
-constexpr std::array<std::string_view, 3> kOfUnknownLayout{"dlrm", "dlrm_dcnv2", "rgat"};
+constexpr std::array<std::string_view, 2> kOfUnknownLayout{"dlrm", "dlrm_dcnv2"};
 /// Results of the benchmark's closed division; which framework ran is not told.
 constexpr std::string_view kStack = "unnamed-mlperf";
 /// max_seq_length of the benchmark [mlcommons/training: retired_benchmarks/bert README].

@@ -11,6 +11,7 @@
 #include "sim/model/zoo/images.h"
 #include "sim/model/zoo/language.h"
 #include "sim/model/zoo/records.h"
+#include "sim/model/zoo/sampled_graphs.h"
 #include "sim/model/zoo/speech.h"
 #include "sim/model/zoo/tables.h"
 #include "sim/model/zoo/translation.h"
@@ -265,6 +266,7 @@ constexpr std::array kFixedModels{
     FixedModel{"alphago_zero_40", [] { return make_alphago_zero("alphago_zero_40", 40); }},
     FixedModel{"dlrm_mlperf", [] { return make_dlrm_mlperf(); }},
     FixedModel{"dlrm_dcnv2_mlperf", [] { return make_dlrm_dcnv2_mlperf(); }},
+    FixedModel{"rgat_mlperf", [] { return make_rgat_mlperf(); }},
     FixedModel{"ncf", [] { return make_ncf(); }},
     FixedModel{"ncf_ml1m", [] { return make_ncf_ml1m(); }},
     FixedModel{"wide_and_deep", [] { return make_wide_and_deep(); }},

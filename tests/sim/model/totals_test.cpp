@@ -174,6 +174,19 @@ TEST_CASE("DLRM's tables are MLPerf's") {
   CHECK(ids == 214);
 }
 
+TEST_CASE("R-GAT has the parameters of its reference, also of relations that no sample reaches") {
+  // mlcommons/training:graph_neural_network/rgnn.py: 11 GATConv a layer, each a matrix, two vectors
+  // of attention and a bias; 512 -> 2,983.
+  const ModelGraph rgat = zoo("rgat_mlperf");
+  const auto layer = [](std::int64_t in) { return 11 * (in * 512 + 3 * 512); };
+  CHECK(rgat.parameters() == layer(1024) + 2 * layer(512) + 512 * 2983 + 2983);
+  CHECK(rgat.parameters() == 13'115'303);
+  // At most every draw another node: 16 papers after a hop, 16 * 11 after two and so on.
+  const std::int64_t papers = rgat.layers()[1].output.front();
+  CHECK(papers > 16 * 11);
+  CHECK(papers < 16 * 11 * 6 * 3);
+}
+
 TEST_CASE("AlphaGo Zero's towers count as its paper describes them") {
   // [Silver 2017, methods]: 3x3 convolutions of 256 filters, two a residual block; norms 2 * 256.
   // Policy: 1x1 of 2, norm, 722 -> 362. Value: 1x1 of 1, norm, 361 -> 256 -> 1.

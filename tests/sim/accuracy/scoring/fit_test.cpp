@@ -242,6 +242,18 @@ TEST_CASE("TPU v2 is never fitted to") {
   CHECK(EfficiencyFit(runs, test::shipped_catalog()).rows().empty());
 }
 
+TEST_CASE("a graph network is never fitted to: where its features lie is printed nowhere") {
+  std::vector<PublishedRun> runs;
+  for (const int batch : {512, 1024, 2048, 4096}) {
+    PublishedRun r = fit_run("s", "dgl", "rgat", batch);
+    r.measured = SamplesPerSecond{15'000.0};
+    runs.push_back(r);
+  }
+  CHECK(EfficiencyFit(runs, test::shipped_catalog()).rows().empty());
+  for (PublishedRun& r : runs) r.run.model = "resnet50_v1_5";
+  CHECK_FALSE(EfficiencyFit(runs, test::shipped_catalog()).rows().empty());
+}
+
 TEST_CASE("without any run the catalog falls back to what is known without measurement") {
   const Catalog bare = with_fitted(test::shipped_catalog(), {});
   const Accelerator& v100 = *bare.find_accelerator("V100-SXM2-16");
