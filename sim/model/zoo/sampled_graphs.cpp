@@ -97,8 +97,7 @@ class RelationalAttention {
     net_.set_group("classifier");
     const LayerId scores = net_.add("classifier", Linear{kOutputs, kLabels}, x[paper]);
     net_.add("loss", SoftmaxCrossEntropy{kLabels}, scores);
-    return ModelGraph::make("rgat_mlperf", SampleUnit::record, {ids()},
-                            net_.take());
+    return ModelGraph::make("rgat_mlperf", SampleUnit::record, {ids()}, net_.take());
   }
 
  private:
@@ -148,9 +147,11 @@ class RelationalAttention {
     }
     PerType<LayerId> y{};
     for (std::size_t t = 0; t < kTypes; ++t)
-      if (!gathered[t].empty()) y[t] = combine(name + "." + std::string(kTypeNames[t]), gathered[t]);
+      if (!gathered[t].empty())
+        y[t] = combine(name + "." + std::string(kTypeNames[t]), gathered[t]);
     if (idle_parameters > 0) {  // weights that no sample reaches, but which are trained and sent
-      const Operator idle{.output = {nodes(hops - 1, paper), kOutputs}, .parameters = idle_parameters};
+      const Operator idle{.output = {nodes(hops - 1, paper), kOutputs},
+                          .parameters = idle_parameters};
       y[paper] = net_.add(name + ".idle", idle, y[paper]);
     }
     return y;
@@ -171,13 +172,15 @@ class RelationalAttention {
     const LayerId from = view(".source", e.source, e.sources);
     const LayerId to = view(".target", e.target, e.targets);
     const LayerId keys = net_.add(name + ".keys", Linear{e.in, kOutputs, false}, from);
-    const LayerId queries = net_.add_tied(name + ".queries", Linear{e.in, kOutputs, false}, to, keys);
+    const LayerId queries =
+        net_.add_tied(name + ".queries", Linear{e.in, kOutputs, false}, to, keys);
     // A link's score: a vector of attention a head for each end.
     const LayerId scores = net_.add(
         name + ".scores", Operator{.output = {e.links, kHeads}, .parameters = 2 * kOutputs},
         std::vector<LayerId>{keys, queries});
     // Weighted sums by one fused kernel: no message of a link is ever written.
-    return net_.add(name + ".sum", Operator{.output = {e.targets, kOutputs}, .parameters = kOutputs},
+    return net_.add(name + ".sum",
+                    Operator{.output = {e.targets, kOutputs}, .parameters = kOutputs},
                     std::vector<LayerId>{keys, scores});
   }
 

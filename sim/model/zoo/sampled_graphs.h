@@ -11,12 +11,13 @@ namespace reckon {
 /// paper with its share of a batch's neighbourhood.
 ///
 /// Work: a layer computes the nodes that a later one reads, and projects the sources and targets of
-/// each relation once. How many nodes that is follows from the data's counts, and is an upper bound:
-/// a node of mean degree d has min(d, fan-out) neighbours (of unequal nodes it is less, by Jensen's
-/// inequality), neighbours are drawn evenly over their type (popular ones repeat more), and each
-/// paper has a journal and a conference, whose links no source counts. The batch is 2,048 seeds a
-/// device; distinct nodes a seed are fewer in a larger one. Features are read from memory as fast as a
-/// device reads its own: where they lie (1.1 TB in fp16, over devices or hosts) is not modelled.
+/// each relation once. How many nodes that is follows from the data's counts, and is an upper
+/// bound: a node of mean degree d has min(d, fan-out) neighbours (of unequal nodes it is less, by
+/// Jensen's inequality), neighbours are drawn evenly over their type (popular ones repeat more),
+/// and each paper has a journal and a conference, whose links no source counts. The batch is 2,048
+/// seeds a device; distinct nodes a seed are fewer in a larger one. Features are read from memory
+/// as fast as a device reads its own: where they lie (1.1 TB in fp16, over devices or hosts) is not
+/// modelled.
 Expected<ModelGraph> make_rgat_mlperf();
 
 }  // namespace reckon
