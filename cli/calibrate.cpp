@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/calibrate_profiles.h"
 #include "cli/command.h"
@@ -12,6 +13,7 @@
 #include "cli/parse.h"
 #include "executor/train/records/run_directory.h"
 #include "report/run/calibration.h"
+#include "sim/base/shell_word.h"
 #include "sim/base/unit_text.h"
 #include "sim/measurement/calibration/calibrate.h"
 #include "sim/scenario/resolve/one_job.h"
@@ -84,6 +86,19 @@ Expected<MeasuredRun> load_log(const fs::path& path, Loading& loading) {
   });
 }
 
+/// A directory without measurements may be the one that holds the runs.
+Diagnostics no_run_in(const fs::path& directory) {
+  std::vector<std::string> runs;
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (fs::exists(RunDirectory{entry.path()}.measurements()))
+      runs.push_back(shell_file(entry.path().string()));
+  std::ranges::sort(runs);
+  const std::string hint =
+      runs.empty() ? "name the directory that `reckon run` printed, such as runs/NAME"
+                   : fmt::format("it holds runs: reckon calibrate {}", fmt::join(runs, " "));
+  return {{Severity::error, {directory.string(), 0, 0}, "has no measurements.jsonl", hint}};
+}
+
 /// A run is named by its directory or by its measurements.
 Expected<MeasuredRun> load_run(const fs::path& path, Loading& loading) {
   const CalibrateOptions& options = loading.options;
@@ -91,6 +106,7 @@ Expected<MeasuredRun> load_run(const fs::path& path, Loading& loading) {
   if (!directory && path.extension() != ".jsonl") return load_log(path, loading);
   const RunDirectory run{directory ? path : path.parent_path()};
   const fs::path file = directory ? run.measurements() : path;
+  if (directory && !fs::exists(file)) return tl::unexpected(no_run_in(path));
   auto measured = load_measurements(file);
   if (!measured) return tl::unexpected(std::move(measured.error()));
   if (measured->runs.empty() && !measured->probes.empty()) {

@@ -14,6 +14,7 @@
 #include "cli/history_store.h"
 #include "cli/output.h"
 #include "cli/probe/probe_processes.h"
+#include "executor/comm/gloo_communicator.h"
 #include "executor/probe/host.h"
 #include "executor/probe/probe.h"
 #include "sim/measurement/measured_processor.h"
@@ -42,6 +43,7 @@ Measurements probe(MachineRecord machine) {
   out.probes = probe_processor(machine.threads, {.budget = kItem, .at_least = 3},
                                machine.memory * kShareOfMemory);
   try {
+    if (!has_gloo()) throw std::runtime_error("this reckon has no Gloo, which joins them");
     std::ranges::move(
         probe_between_processes({.processes = 2, .budget = kItem, .device = DeviceWish::cpu}),
         std::back_inserter(out.probes));

@@ -187,7 +187,10 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   if (const auto file = planner::read(base); file && planner::is_fleet(*file)) {
     return std::max(checked(answer_fleet(options, base, catalog, *network)), served);
   }
-  const auto question = checked(planner::make_question(std::move(base), catalog));
+  const auto question =
+      checked(planner::make_question(std::move(base), catalog).map_error([&](Diagnostics problems) {
+        return told_by_option(std::move(problems), options);
+      }));
   const PlanSetting setting{options, question, catalog, *network, planner_options(options)};
   const int code = checked(options.fewest ? answer_fewest(setting) : answer_question(setting));
   return std::max(code, served);

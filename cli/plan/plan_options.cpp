@@ -91,7 +91,8 @@ std::vector<Option> PlanOptions::declared() {
       {epochs_text(), text(epochs)},
       {dataset_text(), text(dataset)},
       {{"finetune", "METHOD:N",
-        "fine-tuning method: lora:16 (rank) or last_layers:1 (full training)"},
+        "fine-tuning method: lora:16, qlora:16 or dora:16 (rank), adapters:64 (width) or "
+        "last_layers:1 (full training)"},
        text(finetune)},
       {{"sequence", "N", "sequence length in tokens (the model's own)"}, text(sequence)},
       {accelerator_text(), list(block, "vary.accelerator")},

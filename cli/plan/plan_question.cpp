@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <ranges>
 #include <utility>
 
 #include "cli/init/init_scenario.h"
@@ -13,6 +14,7 @@
 #include "cli/plan/placeholders.h"
 #include "exchange/model_files.h"
 #include "sim/base/shell_word.h"
+#include "sim/model/finetune.h"
 #include "sim/model/zoo/zoo.h"
 
 namespace reckon::cli {
@@ -71,9 +73,11 @@ std::string finetune_block(const std::string& written) {
   const auto number = colon == std::string::npos ? Parsed<std::int64_t>(0)
                                                  : parse_integer(written.substr(colon + 1));
   const bool last = method == "last_layers";
-  if ((!last && method != "lora") || !number || *number < 1)
-    throw UsageErrorWithHint(fmt::format("--finetune takes METHOD:N, not '{}'", written),
-                             "lora:16 trains adapters of rank 16, last_layers:1 the last layer");
+  if ((!last && !from_text<AdapterKind>(method)) || !number || *number < 1)
+    throw UsageErrorWithHint(
+        fmt::format("--finetune takes METHOD:N, not '{}'", written),
+        fmt::format("lora:16 trains adapters of rank 16 (also {}), last_layers:1 the last layer",
+                    fmt::join(texts_of<AdapterKind>() | std::views::drop(1), ", ")));
   return fmt::format("  finetune: {{method: {}, {}: {}}}\n", method, last ? "layers" : "rank",
                      *number);
 }
@@ -137,6 +141,25 @@ Expected<std::string> text_of_flags(const PlanOptions& options, const Catalog& c
 }
 
 }  // namespace
+
+Diagnostics told_by_option(Diagnostics problems, const PlanOptions& options) {
+  constexpr std::string_view kSet = "--set ", kPlan = "plan.", kVary = "vary.";
+  for (Diagnostic& d : problems) {
+    std::string_view said = d.at.file;
+    if (!said.starts_with(kSet)) continue;
+    said.remove_prefix(kSet.size());
+    if (std::ranges::find(options.plan_block, said) == options.plan_block.end()) continue;
+    said.remove_prefix(kPlan.size());
+    if (said.starts_with(kVary)) said.remove_prefix(kVary.size());
+    const std::size_t equals = said.find('=');
+    std::string name(said.substr(0, equals));
+    std::ranges::replace(name, '_', '-');
+    std::string_view value = said.substr(equals + 1);
+    if (value.starts_with('[')) value = value.substr(1, value.size() - 2);  // a list
+    d.at.file = fmt::format("--{} {}", name, value);
+  }
+  return problems;
+}
 
 Expected<void> read_regions(const PlanOptions& options, planner::Base& base) {
   const auto file = planner::read(base);

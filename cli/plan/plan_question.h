@@ -11,6 +11,9 @@ namespace reckon::cli {
 /// the options put into its `plan:` block. Throws UsageError where options contradict each other.
 Expected<planner::Base> plan_base(const PlanOptions& options, const Catalog& catalog);
 
+/// The same, where what was said by an option (`--deadline 72x`) stands at that option.
+Diagnostics told_by_option(Diagnostics problems, const PlanOptions& options);
+
 /// Evidence for a base whose file has a measured step; nullptr: it has none. Errors of the file.
 Expected<std::unique_ptr<const Evidence>> profile_of(const planner::Base& base,
                                                      const LoadedCatalog& catalog);

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 namespace reckon {
+bool has_gloo() { return false; }
 std::unique_ptr<Communicator> make_gloo_communicator(Membership& /*membership*/,
                                                      const GlooOptions& /*options*/) {
   throw std::runtime_error(
@@ -366,6 +367,8 @@ void GlooCommunicator::barrier() {
   });
 }
 }  // namespace
+
+bool has_gloo() { return true; }
 
 std::unique_ptr<Communicator> make_gloo_communicator(Membership& membership,
                                                      const GlooOptions& options) {

@@ -17,6 +17,9 @@ struct GlooOptions {
   enum class AllReduce { automatic, ring, direct } all_reduce = AllReduce::automatic;
 };
 
+/// Is it in this program? Debian has no static Gloo, so the archive's `reckon` is without.
+bool has_gloo();
+
 /// Over TCP, on the interface of this rank's Member::address; each pair of ranks has a connection
 /// at a port that the system chooses. `membership` outlives it and tells who is lost. The
 /// process ignores SIGPIPE from now on. Throws CommError; std::runtime_error where reckon was built

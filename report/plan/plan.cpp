@@ -76,6 +76,14 @@ std::string search_text(const Answer& a, int width) {
 
 std::string cost_text(const Forecast& f) { return f.cost_usd ? usd_range(*f.cost_usd) : "unknown"; }
 
+/// The mean, as plans are ranked by it and as the front shows it, and the range.
+std::string mean_cost_text(const Forecast& f) {
+  if (!f.cost_usd) return "unknown";
+  Quantiles around_mean = *f.cost_usd;
+  around_mean.p50 = around_mean.mean;
+  return usd_range(around_mean);
+}
+
 std::string region_text(const RankedPlan& p) {
   const std::string& where = p.offer.zone.empty() ? p.offer.region : p.offer.zone;
   return fmt::format("{}{}{}", to_text(p.hardware.provider), where.empty() ? "" : " ", where);
@@ -135,7 +143,7 @@ std::string plans_text(const Answer& a, int width) {
   std::string out = "\n";
   Columns rows;
   std::vector<std::string> head{"",       "plan", "",    "where",
-                                "bought", "p50",  "p95", "cost (p5 .. p95)"};
+                                "bought", "p50",  "p95", "mean cost (p5 .. p95)"};
   if (limited) head.emplace_back(a.deadline && a.budget ? "within both" : "within limit");
   rows.row(std::move(head));
   std::string details;
@@ -150,7 +158,7 @@ std::string plans_text(const Answer& a, int width) {
                                    planner::bought_text(p.offer, p.shape.nodes),
                                    time_value(Seconds{f.time_seconds.p50}),
                                    time_value(Seconds{f.time_seconds.p95}),
-                                   cost_text(f)};
+                                   mean_cost_text(f)};
     if (limited) cells.push_back(within_limits(a, p));
     rows.row(std::move(cells));
     add_lines(details, fmt::format("  {:<3}", label), details_text(p, number == 1), width);

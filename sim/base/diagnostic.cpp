@@ -73,10 +73,27 @@ std::size_t distance(const std::string& a, const std::string& b) {
 
 }  // namespace
 
+namespace {
+
+/// "meta-llama/Llama-3-8B" is "llama38b": names of one thing differ in its owner, in case and in
+/// separators.
+std::string bare(std::string_view word) {
+  std::string out;
+  for (const char c : word.substr(word.rfind('/') + 1))
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+}  // namespace
+
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   constexpr std::size_t kLongest =
       64;  // longer words are no typing mistakes; keeps the work bounded
   if (word.empty() || word.size() > kLongest) return "";
+  if (const std::string bare_word = bare(word); !bare_word.empty())
+    for (const std::string& candidate : candidates)
+      if (bare(candidate) == bare_word) return candidate;
   const std::string folded_word = folded(word);
   std::string best;
   std::size_t best_distance = kLongest;

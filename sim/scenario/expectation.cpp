@@ -80,11 +80,10 @@ Parsed<Expectation> parse_left(std::string_view left, Expectation e) {
   return e;
 }
 
-Parsed<double> parse_cost(std::string_view text) {
+Parsed<double> parse_cost(std::string_view text, Expectation& e) {
   const auto money = parse_money(text);
   if (!money) return tl::make_unexpected(money.error());
-  if (money->currency != "USD")
-    return tl::make_unexpected(fmt::format("'{}' is not in USD, in which cost is compared", text));
+  if (money->currency != "USD") e.currency = money->currency;
   return money->amount;
 }
 
@@ -101,7 +100,7 @@ bool looks_like_date(std::string_view text) {
   return text.size() >= 10 && text[4] == '-' && text[7] == '-';
 }
 
-Parsed<double> parse_value(std::string_view text, const Expectation& e) {
+Parsed<double> parse_value(std::string_view text, Expectation& e) {
   switch (e.metric) {
     case Metric::time:
     case Metric::step_seconds:
@@ -112,7 +111,7 @@ Parsed<double> parse_value(std::string_view text, const Expectation& e) {
       return parse_duration(text).map([](Seconds s) { return s.count(); });
     case Metric::cost:
     case Metric::serving_cost:
-      return parse_cost(text);
+      return parse_cost(text, e);
     case Metric::goodput:
     case Metric::step_mfu:
     case Metric::step_share:

@@ -331,6 +331,9 @@ struct Expectation {
   Statistic statistic = Statistic::none;
   Comparison comparison = Comparison::le;
   double value = 0;
+  /// Of an amount that is not in USD; the reader of the scenario turns it into `value` in USD, at
+  /// `prices.usd_rate`, and keeps this.
+  std::string currency;
   /// A time given as a date; the plan turns it into `value`, seconds from the scenario's start.
   std::optional<std::chrono::sys_seconds> date;
 };

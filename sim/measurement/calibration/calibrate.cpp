@@ -148,11 +148,15 @@ class Calibrator {
             "{} contradicts the other rows or the model: forecast after the fit {:+.0f} %",
             name_of(row), 100 * (std::exp(e) - 1)));
     }
+    std::vector<std::string_view> outside;
     for (const Correction& c : result_.corrections)
       if (c.calibrated.value < c.catalog.low || c.calibrated.value > c.catalog.high)
-        warnings.push_back(fmt::format(
-            "{} is {:.3g} {}, outside of the range {:.3g} .. {:.3g} that the catalog believes",
-            c.parameter, c.calibrated.value, c.unit, c.catalog.low, c.catalog.high));
+        outside.push_back(c.parameter);
+    if (!outside.empty())
+      warnings.push_back(
+          fmt::format("outside of the catalog's range, so this machine is unlike its general "
+                      "numbers: {}",
+                      fmt::join(outside, ", ")));
   }
 
   CalibrationModel& model_;

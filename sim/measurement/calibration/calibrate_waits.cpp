@@ -106,8 +106,8 @@ void correct(const std::string& key, const Group& group, const Catalog& catalog,
     c.standard_error = log_spread(c.calibrated) / std::sqrt(waits.observed + kPriorSamples);
   }
   if (waits.observed < kFewestSeen)
-    result.warnings.push_back(
-        fmt::format("{}: {} waits that came to their end are few", key, waits.observed));
+    result.warnings.push_back(fmt::format("{}: measured only {} {}, its range stays wide", key,
+                                          waits.observed, waits.observed == 1 ? "time" : "times"));
   // Where starts of jobs were fitted to the same number, that stands.
   const auto same = std::find_if(result.corrections.begin(), result.corrections.end(),
                                  [&](const Correction& x) { return x.parameter == c.parameter; });

@@ -243,6 +243,13 @@ Expected<Calibration> parse_calibration(std::string_view file, std::string_view 
           fmt::format("is {}; this reckon reads {}", version.Scalar(), kCalibrationVersion));
       return tl::unexpected(std::move(reader.problems));
     }
+    if (root.IsMap() && root["command"] && !root["corrections"]) {
+      reader.problems.push_back({Severity::error,
+                                 {std::string(file), 1, 1},
+                                 "is the JSON that a command of reckon printed, no calibration",
+                                 "a calibration is what `reckon calibrate RUN --out FILE` writes"});
+      return tl::unexpected(std::move(reader.problems));
+    }
     reader.read(root, "", document);
     if (reader.problems.empty()) check_values(reader, root, document);
   } catch (const YAML::Exception& error) {

@@ -112,7 +112,7 @@ RECKON_FIELDS(PowerRules, busy_share, idle_share, watts_per_vcpu, watts_per_gb, 
 RECKON_FIELDS(FailureRules, on, mtbf_per_accelerator, repair, hang_share, hang_detection,
               process_share, straggler_share)
 
-RECKON_FIELDS(Expectation, text, metric, share, statistic, comparison, value, date)
+RECKON_FIELDS(Expectation, text, metric, share, statistic, comparison, value, currency, date)
 RECKON_FIELDS(ComparableRun, id, source, accelerator, network, stack, accelerators, each, same_job,
               correlation, residual)
 RECKON_FIELDS(TrialOffer, steps, accelerators, half_width, time, cost)

@@ -140,6 +140,15 @@ void add_restarts(Json& artifact) {
   }
 }
 
+/// Costs were compared in dollars alone.
+void add_currencies_of_expectations(Json& artifact) {
+  if (!artifact.is_object() || !artifact.contains("plan")) return;
+  Json& plan = artifact["plan"];
+  if (!plan.is_object() || !plan.contains("expect") || !plan["expect"].is_array()) return;
+  for (Json& e : plan["expect"])
+    if (e.is_object()) e["currency"] = "";
+}
+
 /// Embedding tables travelled whole.
 void add_embeddings(Json& artifact) {
   if (!artifact.is_object() || !artifact.contains("plan")) return;
@@ -160,6 +169,7 @@ void add_embeddings(Json& artifact) {
 
 void add_calls_markets_power_and_layers(Json& artifact) {
   add_restarts(artifact);
+  add_currencies_of_expectations(artifact);
   add_calls_of_links(artifact);
   add_markets_and_power(artifact);
   add_fields_of_layers(artifact);

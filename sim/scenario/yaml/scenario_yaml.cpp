@@ -97,12 +97,31 @@ void read_expectations(Reader& reader, const YamlNode& node, Scenario& scenario)
   });
 }
 
-void check_scenario(Reader& reader, const YamlNode& root, const Scenario& scenario,
+/// Amounts of the currency in which the scenario gives prices, in USD from here on.
+void settle_currencies(Reader& reader, const YamlNode& root, Scenario& scenario) {
+  const PricesSpec* prices = scenario.prices ? &*scenario.prices : nullptr;
+  for (Expectation& e : scenario.expect) {
+    if (e.currency.empty()) continue;
+    if (prices != nullptr && prices->currency == e.currency && prices->usd_rate) {
+      e.value /= *prices->usd_rate;
+      continue;
+    }
+    const auto& lines = root.find("expect")->value.entries;
+    const auto line = std::ranges::find_if(lines, [&](const YamlNode::Entry& x) {
+      return x.value.text.find(e.text) != std::string::npos;
+    });
+    check_currency(reader, line->value.at, fmt::format("expectation '{}'", e.text),
+                   MoneyText{e.value, e.currency}, prices);
+  }
+}
+
+void check_scenario(Reader& reader, const YamlNode& root, Scenario& scenario,
                     const Places& places) {
   constexpr std::array<std::string_view, 4> kWork{"workload", "jobs", "trace", "arrivals"};
   const bool serves = root.has("serving") || reader.misspelt("serving");
   check_one_of(reader, root, kWork, serves ? 0 : 1);
   check_queue(reader, root, scenario);
+  settle_currencies(reader, root, scenario);
   const auto money_at = [&](const std::string& path, const MoneyText& money) {
     check_currency(reader, places.find(path), path, money,
                    scenario.prices ? &*scenario.prices : nullptr);

@@ -55,7 +55,9 @@ void check_scheduler_blocks(Reader& reader, const YamlNode& scheduler, const Sch
                                to_text(spec.policy)),
                    fmt::format("policy: {}", to_text(policy)));
   };
-  if (scheduler.find("policy") == nullptr) return;  // reported
+  const auto* policy_entry = scheduler.find("policy");
+  if (policy_entry == nullptr || !from_text<SchedulingPolicy>(policy_entry->value.text))
+    return;  // reported
   need("slurm", spec.slurm.has_value(), SchedulingPolicy::slurm,
        "example: slurm: {PriorityWeightAge: 1000, PriorityWeightFairshare: 10000}");
   need("kueue", spec.kueue.has_value(), SchedulingPolicy::kueue,

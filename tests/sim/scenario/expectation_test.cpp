@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "sim/scenario/scenario.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
+#include "tests/sim/scenario/scenario_texts.h"
 
 using namespace reckon;
 
@@ -73,4 +75,21 @@ TEST_CASE("a mistake in an expectation is named with the words that are allowed"
   CHECK(error("cost <= 4").starts_with("'4' has no currency"));
   CHECK(error("feasible == yes") == "feasible is true or false, not 'yes'");
   CHECK(error("memory <= nan").starts_with("'nan' is not a size"));
+}
+
+TEST_CASE("an amount in the currency of the prices is compared in USD, at their rate") {
+  const std::string text =
+      std::string(testing::kSmall) + "expect: [p95(cost) <= 460 EUR, mean(cost) <= 500 USD]\n";
+  const auto file = parse_scenario(text + "prices: {currency: EUR, usd_rate: 0.92}\n", "a.yaml");
+  REQUIRE(file);
+  CHECK(file->scenario.expect[0].value == Approx(500));
+  CHECK(file->scenario.expect[0].text == "p95(cost) <= 460 EUR");
+  CHECK(file->scenario.expect[1].value == 500);
+
+  const auto unknown = parse_scenario(text, "a.yaml");
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().front().what ==
+        "expectation 'p95(cost) <= 460 EUR' is in EUR, whose rate is not known");
+  CHECK(unknown.error().front().at.line == 11);
+  CHECK_FALSE(parse_scenario(text + "prices: {currency: GBP, usd_rate: 0.8}\n", "a.yaml"));
 }
