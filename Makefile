@@ -77,8 +77,9 @@ bench: configured-tests
 	ninja -C $(RELEASE) -j$(JOBS)
 	scripts/bench $(RELEASE)
 
-# What handles memory, files, processes, threads and foreign text; the rest is arithmetic over values (asan-all has it too).
-ASAN_TESTS := sim/base sim/model sim/catalog sim/scenario exchange exchange/foreign exchange/bills exchange/prices sim/measurement sim/accuracy/scoring executor/comm executor/train executor/launch executor/http executor/serve
+# What handles memory, files, processes, threads and foreign text. The rest is arithmetic over values, or readers that the
+# fuzz programs run under the same sanitizers (asan-all has both).
+ASAN_TESTS := sim/base exchange exchange/foreign exchange/bills exchange/prices sim/measurement executor/comm executor/train executor/launch executor/http executor/serve
 asan: deps-build deps-test
 	cmake --preset asan
 	ninja -C build/asan -j$(JOBS) $(addprefix test_,$(subst /,_,$(ASAN_TESTS)))
