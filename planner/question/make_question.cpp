@@ -32,6 +32,7 @@ void QuestionReader::read_all() {
   read_memory(spec.memory);
   read_zones();
   read_bounds(s);
+  read_scaling(s);
   read_server_machines(s);
   read_checkpoints();
   read_mixes(s);

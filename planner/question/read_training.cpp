@@ -49,7 +49,9 @@ void QuestionReader::read_nodes(const Scenario& s) {
   // Nodes that stand by are beside those that a candidate has.
   const auto& restart = s.workload->restart;
   const int spares = restart ? restart->spares.value_or(0) : 0;
-  q_.may.nodes = {std::max(std::min(1, own.initial), own.initial - spares)};
+  const auto& workers = s.workload->strategy.workers;
+  const bool empty = own.initial == 0 && worker_pool(s).autoscaling && !workers;
+  q_.may.nodes = {empty ? own.max : std::max(std::min(1, own.initial), own.initial - spares)};
   if (const auto* texts = varied("nodes")) q_.may.nodes = numbers(*texts);
   if (q_.may.nodes.front() == 0)
     error("cluster.pools." + worker_pool(s).name + ".nodes", "a plan needs nodes to start with",
