@@ -17,7 +17,6 @@ never comes out in the same order counts as another order.
 Exit codes: 0 the same order, 1 another order, 77 slurmctld, slurmd or root is missing (said on standard error).
 """
 import argparse
-import csv
 import os
 import pathlib
 import random
@@ -28,47 +27,19 @@ import sys
 import tempfile
 import time
 
+from decided_queues import Reckon, play
+
 NODES, JOBS, UNIT, SLACK = 3, 9, 6, 3  # of a queue; seconds
 AT_ONCE = 13  # partitions
 REPLAYS = 3
 SCHEDULERS = {"fifo": ("sched/builtin", "sched_interval=1"),
               "easy_backfill": ("sched/backfill",
                                 "bf_interval=1,bf_resolution=1,bf_job_part_count_reserve=1,sched_interval=1")}
-SCENARIO = """name: referee
-cluster:
-  provider: on_premises
-  scheduler: {{policy: {policy}}}
-  pools: [{{name: n, nodes: {nodes}, accelerator: {{type: A100-SXM4-80, count: 8}}, machine: {{vcpu: 8, memory: 64GiB, network: 10Gbps}}}}]
-trace: {{file: jobs.csv, format: csv}}
-"""
 
 
-def starts_of_reckon(reckon, folder, policy, jobs, longer, limits):
-    """Seconds from the common submit, by job; `longer` than said, and so much more of a limit."""
-    with open(folder / "jobs.csv", "w", encoding="utf-8") as out:
-        print("job_id,submit_seconds,duration_seconds,gpus,limit_seconds", file=out)
-        for k, (nodes, length, limit) in enumerate(jobs):
-            print(f"{k},0,{length + longer[k]},{8 * nodes},{60 * limit + limits[k]}", file=out)
-    (folder / "q.yaml").write_text(SCENARIO.format(policy=policy, nodes=NODES), encoding="utf-8")
-    subprocess.run([reckon, "simulate", "q.yaml", "--csv", "out"], cwd=folder, check=True, capture_output=True)
-    with open(folder / "out/jobs.csv", encoding="utf-8") as rows:
-        return [float(row["start_seconds"]) for row in csv.DictReader(rows)]
-
-
-def signs(starts):
-    return [(a, b) for a in range(len(starts)) for b in range(len(starts)) if starts[a] + 1e-9 < starts[b]]
-
-
-def decided_queue(reckon, folder, policy, draw):
-    """Jobs (nodes, seconds, limit in minutes) and what must start before what."""
-    while True:
-        jobs = [(draw.randint(1, NODES), UNIT * draw.randint(1, 3), draw.randint(1, 6)) for _ in range(JOBS)]
-        none = [0] * JOBS
-        before = signs(starts_of_reckon(reckon, folder, policy, jobs, none, none))
-        some = [[draw.uniform(0, SLACK) for _ in jobs] for _ in range(10)]
-        jitters = list(zip(some[:5], some[5:])) + [([SLACK] * JOBS, none)] + [(none, limits) for limits in some[:5]]
-        if all(set(before) <= set(signs(starts_of_reckon(reckon, folder, policy, jobs, *j))) for j in jitters):
-            return jobs, before
+def draw_jobs(draw):
+    return [{"gpus": 8 * draw.randint(1, NODES), "seconds": UNIT * draw.randint(1, 3), "limit_seconds": 60 * draw.randint(1, 6)}
+            for _ in range(JOBS)]
 
 
 class Slurm:
@@ -119,8 +90,9 @@ class Slurm:
         """Starts by queue and job, in seconds of the clock."""
         ids = []
         for q, jobs in enumerate(queues):
-            ids.append([self.call("sbatch", "--parsable", f"--partition=q{q}", "--exclusive", f"--nodes={nodes}", f"--time={limit}",
-                                  "--output=/dev/null", "--chdir=/", f"--wrap=sleep {length}").strip() for nodes, length, limit in jobs])
+            ids.append([self.call("sbatch", "--parsable", f"--partition=q{q}", "--exclusive", f"--nodes={job['gpus'] // 8}",
+                                  f"--time={job['limit_seconds'] // 60}", "--output=/dev/null", "--chdir=/",
+                                  f"--wrap=sleep {job['seconds']}").strip() for job in jobs])
         for q in range(len(queues)):
             self.call("scontrol", "update", f"PartitionName=q{q}", "State=UP")
         deadline = time.monotonic() + JOBS * (3 * UNIT + 10)
@@ -142,28 +114,15 @@ class Slurm:
                 process.kill()
 
 
-def compare(reckon, policy, count, draw, folder):
+def compare(program, policy, count, draw, folder):
     """Queues in which Slurm started jobs in another order, each time that they were played."""
-    left = [decided_queue(reckon, folder, policy, draw) for _ in range(count)]
+    reckon = Reckon(program, folder, f"{{policy: {policy}}}", NODES)
+    queues = [reckon.decided_queue(draw, lambda: draw_jobs(draw), SLACK) for _ in range(count)]
     slurm = Slurm(folder, policy)
     try:
-        for play in range(1 + REPLAYS):
-            wrong = []
-            for first in range(0, len(left), AT_ONCE):
-                some = left[first:first + AT_ONCE]
-                for (jobs, before), starts in zip(some, slurm.run([jobs for jobs, _ in some])):
-                    against = [(a, b) for a, b in before if starts[a] >= starts[b]]
-                    if against:
-                        wrong.append((jobs, before))
-                        print(f"{policy}, play {play + 1}: jobs {jobs}: Slurm started {[round(s - min(starts)) for s in starts]}, "
-                              f"against {against}")
-            print(f"{policy}: {count - len(wrong)} of {count} queues in the same order after {play + 1} play{'s' * (play > 0)}", flush=True)
-            left = wrong
-            if not left:
-                break
+        return play(policy, queues, slurm.run, AT_ONCE, REPLAYS)
     finally:
         slurm.stop()
-    return len(left)
 
 
 def main():
