@@ -29,8 +29,9 @@ NodeRates node_rates(const PoolSpec& pool, const std::optional<PricesSpec>& pric
 QueueCharges charges_of(const QueueRun& run, std::span<const Holding> holdings,
                         std::span<const NodeGroup> groups, std::span<const NodeRates> rates) {
   QueueCharges out;
-  out.priced = std::ranges::all_of(rates, [](const NodeRates& r) { return r.usd_per_second; });
-  out.powered = std::ranges::all_of(rates, [](const NodeRates& r) { return r.watts; });
+  out.priced =
+      std::ranges::all_of(rates, [](const NodeRates& r) { return r.usd_per_second.has_value(); });
+  out.powered = std::ranges::all_of(rates, [](const NodeRates& r) { return r.watts.has_value(); });
   out.of_job.resize(run.jobs.size());
   std::vector<std::size_t> group_of;  // by node
   for (std::size_t g = 0; g < groups.size(); ++g) {

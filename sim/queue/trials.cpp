@@ -2,18 +2,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <queue>
 
 namespace reckon {
 namespace {
 
-/// By linear interpolation. Needs a value.
-double quantile_of(std::vector<double> values, double p) {
-  std::sort(values.begin(), values.end());
-  const double at = p * double(values.size() - 1);
-  const auto k = static_cast<std::size_t>(at);
-  const double next = values[std::min(k + 1, values.size() - 1)];
-  return values[k] + (at - double(k)) * (next - values[k]);
-}
+/// A quantile of all values so far, by linear interpolation; O(log n) a value.
+class RunningQuantile {
+ public:
+  explicit RunningQuantile(double p) : p_(p) {}
+  bool empty() const { return low_.empty(); }
+  /// Needs a value.
+  double value() const {
+    const double at = p_ * double(low_.size() + high_.size() - 1);
+    const double next = high_.empty() ? low_.top() : high_.top();
+    return low_.top() + (at - std::floor(at)) * (next - low_.top());
+  }
+  void add(double x) {
+    if (low_.empty() || x <= low_.top())
+      low_.push(x);
+    else
+      high_.push(x);
+    const auto below = 1 + std::size_t(p_ * double(low_.size() + high_.size() - 1));
+    while (low_.size() > below) high_.push(low_.top()), low_.pop();
+    while (low_.size() < below) low_.push(high_.top()), high_.pop();
+  }
+
+ private:
+  double p_;
+  std::priority_queue<double> low_;  // up to the quantile
+  std::priority_queue<double, std::vector<double>, std::greater<>> high_;
+};
 
 std::vector<double> looks_of(const TrialsSpec& trials) {
   std::vector<double> looks;
@@ -30,7 +50,7 @@ std::vector<double> shares_of_trials(const TrialsSpec& trials, RandomStream& str
   const std::vector<double> looks = looks_of(trials);
   const bool asha = trials.stop == EarlyStopping::asha;
   const double quantile = asha ? 1 - 1.0 / trials.eta : 0.5;
-  std::vector<std::vector<double>> before(looks.size());  // results at each look
+  std::vector<RunningQuantile> before(looks.size(), RunningQuantile(quantile));  // at each look
   std::vector<double> shares;
   for (int trial = 0; trial < trials.count; ++trial) {
     const double last = stream.normal();
@@ -45,8 +65,8 @@ std::vector<double> shares_of_trials(const TrialsSpec& trials, RandomStream& str
       // The median rule holds the best so far against the others' means.
       const double best = *std::max_element(seen.begin(), seen.begin() + std::ptrdiff_t(k) + 1);
       const double own = asha ? seen[k] : best;
-      const bool stops = !before[k].empty() && own < quantile_of(before[k], quantile);
-      before[k].push_back(asha ? seen[k] : mean);
+      const bool stops = !before[k].empty() && own < before[k].value();
+      before[k].add(asha ? seen[k] : mean);
       if (!stops) continue;
       made = looks[k];
       break;
