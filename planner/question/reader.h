@@ -42,8 +42,7 @@ class QuestionReader {
   // read_pools.cpp
   /// Has no pool a role that is not planned? Says which has.
   bool can_vary_pools(const Scenario& s);
-  /// Whether what scales the workers' pool decides on its nodes, and what cannot vary then. After
-  /// read_bounds().
+  /// Whether what scales the workers' pool decides on its nodes, and what cannot vary then.
   void read_scaling(const Scenario& s);
   bool autoscales(const ClusterSpec& cluster) const;
   std::string service_name(const ClusterSpec& cluster) const;

@@ -8,11 +8,10 @@ partition of three nodes. Jobs take whole nodes, so that which node does not mat
 stays the same when each job takes up to three seconds longer than it says, and when each limit is up to three seconds longer: others,
 such as a job whose limit ends with the reservation to the second, are not decided by the rule but by when Slurm looks.
 
-Slurm's sched/builtin is fifo; sched/backfill with bf_job_part_count_reserve=1 is easy_backfill (slurm.conf(5)). Slurm's reservation has
-one exception: where a cycle of backfill meets a node that is still COMPLETING, the job that would start there is given the one
-reservation (plugins/sched/backfill/backfill.c, "Need to wait for in-progress completion/epilog"), so that those behind the next job
-delay it. Whether a cycle falls into that second is chance, so a queue in another order is played again, REPLAYS times at most. One that
-never comes out in the same order counts as another order.
+Slurm's sched/builtin is fifo; sched/backfill with bf_job_part_count_reserve=1 is easy_backfill (slurm.conf(5)). Slurm
+handles nodes that are still COMPLETING apart (cg_node_bitmap in plugins/sched/backfill/backfill.c), and whether a cycle of backfill
+falls into that second is chance. So a queue in another order is played again, REPLAYS times at most. One that never comes out in the
+same order counts as another order.
 
 Exit codes: 0 the same order, 1 another order, 77 slurmctld, slurmd or root is missing (said on standard error).
 """
