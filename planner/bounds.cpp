@@ -190,8 +190,12 @@ Rates rates_of(const Site& site, const Shape& shape, const Offer& offer) {
   const int base = base_nodes(offer, shape.nodes);
   rates.certain = usd_second(offer.mix.base_lowest, base);
   for (std::size_t p = 0; p < offer.pools_lowest.size(); ++p) {
+    if (std::ranges::count(site.stand_ins, p) > 0) continue;
     const bool worker = p == site.worker;
     HourlyRate least = offer.pools_lowest[p];
+    if (worker)
+      for (const std::size_t other : site.stand_ins)
+        least = std::min(least, offer.pools_lowest[other]);
     if (worker && offer.mix.patience) least = std::min(least, offer.mix.stand_in_lowest);
     rates.all += usd_second(least, worker ? shape.nodes - base : shape.parameter_servers);
   }
@@ -211,7 +215,8 @@ Bounds bounds_of(const Question& question, const Site& site, const LeastFactors&
   const double time = work * kRounding;
   const LeastStatistics& in_time = least.time;
   const LeastFactors::Cost& paid = least.cost_in(offer.markets());
-  const bool spot = offer.pricing == CapacityType::spot;
+  const bool spot =
+      offer.pricing == CapacityType::spot || offer.made_of[std::size_t(CapacityType::spot)];
   const auto cost = [&](double certain_statistic, double spot_statistic) {
     return time * kPriceRounding *
            std::max(rates.certain * certain_statistic,

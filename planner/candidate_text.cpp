@@ -6,6 +6,7 @@
 namespace reckon::planner {
 
 std::string bought_text(const Offer& offer, int nodes) {
+  if (!offer.made_by.empty()) return offer.made_by;
   if (!offer.is_mixed()) {
     std::string text(to_text(offer.pricing));
     const int least = offer.bounds.least_nodes(nodes), most = offer.bounds.most_nodes(nodes);

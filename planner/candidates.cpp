@@ -67,9 +67,10 @@ Candidate candidate_of(const Question& question, const Space& space, std::size_t
   const Mix& mix = offer.mix;
   double rate = workers(base, mix.base_reserved, mix.base_lowest, mix.base_price);
   for (std::size_t p = 0; p < offer.pools.size(); ++p)
-    rate += p == site.worker ? workers(nodes_paid(offer, shape) - base, offer.reserved,
-                                       offer.pools_lowest[p], offer.pools[p])
-                             : usd_second(offer.pools[p], shape.parameter_servers);
+    if (std::ranges::count(site.stand_ins, p) == 0)
+      rate += p == site.worker ? workers(nodes_paid(offer, shape) - base, offer.reserved,
+                                         offer.pools_lowest[p], offer.pools[p])
+                               : usd_second(offer.pools[p], shape.parameter_servers);
   c.cost = offer.known && std::isfinite(c.time) ? rate * c.time : kUnknown;
   // A life is cut at the horizon: it never ended.
   const bool ends = c.time <= LifeOptions{}.horizon.count();

@@ -115,6 +115,7 @@ class Changes {
 
   /// The scenario's own pool: as it stands where nothing of it varies.
   void change_own_nodes() {
+    if (q_.may.as_scaled) return change_scaled_nodes();
     const bool varied = own().nodes.initial != s_.nodes + spares_of(offer_) ||
                         q_.may.nodes.size() > 1 || q_.may.restarts.size() > 1;
     if (!varied && q_.may.bounds.empty()) return;
@@ -122,6 +123,19 @@ class Changes {
     add(SetNodes{own().name, nodes});
     if (is_autoscaled(nodes) != own().autoscaling)
       add(SetAutoscaling{own().name, is_autoscaled(nodes)});
+  }
+  /// What makes nodes for the job may make as many as its gang has, in the pool and in those that
+  /// stand in for it. Nodes that are there from the start stay.
+  void change_scaled_nodes() {
+    for (const PoolSpec& pool : cluster().pools) {
+      const bool mine = pool.name == own().name || pool.stands_in_for == own().name;
+      if (!mine || !pool.autoscaling) continue;
+      const NodesSpec nodes{std::min(pool.nodes.initial, s_.nodes),
+                            std::min(pool.nodes.min, s_.nodes), s_.nodes};
+      if (nodes.initial != pool.nodes.initial || nodes.min != pool.nodes.min ||
+          nodes.max != pool.nodes.max)
+        add(SetNodes{pool.name, nodes});
+    }
   }
   void change_own_zone() {
     if (!offer_.zone.empty()) add(SetZone{offer_.zone});
@@ -135,7 +149,7 @@ class Changes {
     } else if (h_.own) {
       change_own_zone();
       change_own_nodes();
-      add(SetCapacityType{own().name, offer_.pricing});
+      if (!q_.may.as_scaled) add(SetCapacityType{own().name, offer_.pricing});
     } else if (same && cluster().pools.size() > 1) {
       add(SetRegion{offer_.region});
       // A zone of the scenario's own region is none of another.

@@ -83,10 +83,11 @@ class Maker {
   Controls make() {
     Controls out;
     out.scenario = scenario().name;
-    add(out, machines());
-    add(out, regions());
+    // What scales the pool chooses its machines and how they are bought.
+    if (!q_.may.as_scaled) add(out, machines());
+    if (!q_.may.as_scaled) add(out, regions());
     add(out, nodes());
-    add(out, ways_to_buy());
+    if (!q_.may.as_scaled) add(out, ways_to_buy());
     add(out, layouts());
     add(out, batch());
     add(out, checkpoint());
@@ -110,6 +111,7 @@ class Maker {
     tried_ = q_;
     tried_.may = Freedom{};
     tried_.may.hardware = q_.may.hardware;
+    tried_.may.as_scaled = q_.may.as_scaled;
     tried_.may.providers = q_.may.providers;
     tried_.may.accelerators = q_.may.accelerators;
     tried_.may.machines = q_.may.machines;
@@ -363,6 +365,7 @@ class Maker {
         if (option.why_not.empty()) values.push_back(option.text);
       words.push_back(fmt::format("plan.vary.{}=[{}]", control.name, fmt::join(values, ", ")));
     }
+    if (q_.may.as_scaled) return words;
     words.emplace_back("plan.vary.machine=any");
     words.emplace_back("plan.vary.accelerator=any");
     words.push_back(fmt::format("plan.vary.region={}", cluster().region));

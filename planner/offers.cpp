@@ -29,12 +29,15 @@ int base_nodes(const Offer& offer, int nodes) {
 }
 
 int nodes_at_most(const Offer& offer, const Shape& shape) {
+  if (!offer.made_by.empty()) return offer.of_gang * shape.nodes;
   const int rest = shape.nodes - base_nodes(offer, shape.nodes);
   if (offer.mix.patience) return shape.nodes + rest;
   return std::max(shape.nodes, offer.bounds.most_nodes(shape.nodes)) + spares_of(offer);
 }
 
 int nodes_at_most(const Offer& offer, const Shape& shape, CapacityType type) {
+  if (!offer.made_by.empty())
+    return offer.made_of[std::size_t(type)] ? nodes_at_most(offer, shape) : 0;
   if (!offer.is_mixed()) return offer.pricing == type ? nodes_at_most(offer, shape) : 0;
   const int base = base_nodes(offer, shape.nodes), rest = shape.nodes - base;
   int nodes = type == CapacityType::spot ? rest : 0;

@@ -65,6 +65,10 @@ struct Freedom {
   std::vector<int> nodes;          // ascending
   std::vector<PoolBounds> bounds;  // besides which mixes are tried; empty: fixed at the gang's
   std::vector<CapacityType> pricing;
+  /// The workers' pool is empty at first, and what scales it decides which nodes it gets and how
+  /// they are bought, as the scenario configures it: Karpenter, node auto-provisioning, Slurm, an
+  /// expander, a queue for capacity. `bounds` is then of one value, from nothing to the gang.
+  bool as_scaled = false;
   std::vector<BaseShare> bases;                  // mixes with spot, besides nodes bought alike
   std::vector<std::string> fallbacks;            // durations, as written: Mix::patience
   std::vector<int> parameter_servers;            // ascending; empty: as in the scenario

@@ -34,6 +34,9 @@ class SiteMaker {
     if (const Diagnostics wrong = on_.make(); !wrong.empty()) return refused(wrong);
     site_.worker = on_.worker;
     site_.pools = int(on_.plan.pools.size());
+    made_so_ = on_.workers().pricing;
+    for (std::size_t p = 0; p < on_.plan.pools.size(); ++p)
+      if (on_.plan.pools[p].stands_in_for == site_.worker) site_.stand_ins.push_back(p);
     site_.asynchronous = !on_.job().strategy.synchronous();
     find_offers();
     const std::int64_t places = std::int64_t(all_offers_);
@@ -107,16 +110,41 @@ class SiteMaker {
     return own ? cluster.zone : tried;
   }
 
+  /// Who makes the pool's nodes, and what they may be: "spot or on_demand by Karpenter".
+  void set_maker(Offer& offer) const {
+    const Plan& plan = on_.plan;
+    std::vector<std::string> ways;
+    const auto may_be = [&](const PlannedPool& pool) {
+      offer.made_of[std::size_t(pool.pricing)] = true;
+      const bool queued = pool.provisioning_model != ProvisioningModel::standard;
+      std::string way(queued ? to_text(pool.provisioning_model) : to_text(pool.pricing));
+      if (std::ranges::find(ways, way) == ways.end()) ways.push_back(std::move(way));
+    };
+    may_be(plan.pools[site_.worker]);
+    for (const std::size_t p : site_.stand_ins) may_be(plan.pools[p]);
+    offer.made_by = fmt::format("{} by {}", fmt::join(ways, " or "),
+                                called(q_.file.scenario.cluster.autoscaler));
+    const auto& karpenter = plan.karpenter;
+    const auto& made = plan.node_auto_provisioning;
+    const bool replaces = (karpenter && !karpenter->do_not_disrupt) ||
+                          (made && made->safe_to_evict && made->compute_class &&
+                           made->compute_class->optimize_rule_priority);
+    offer.of_gang = replaces ? 2 : 1;
+  }
+
   Offer offer_in(const std::string& region, const std::string& zone, CapacityType pricing) {
     on_.plan.region = region;
     on_.plan.zone = zone_in(region, zone);
-    for (PlannedPool& pool : on_.plan.pools) pool.pricing = CapacityType::on_demand;
-    on_.workers().pricing = pricing;
+    if (!q_.may.as_scaled) {
+      for (PlannedPool& pool : on_.plan.pools) pool.pricing = CapacityType::on_demand;
+      on_.workers().pricing = pricing;
+    }
     planning::reprice(on_.plan, on_.file, catalog_);
     Offer offer;
     offer.region = region;
     offer.zone = zone;
-    offer.pricing = pricing;
+    offer.pricing = q_.may.as_scaled ? made_so_ : pricing;
+    if (q_.may.as_scaled) set_maker(offer);
     offer.known = true;
     for (const PlannedPool& pool : on_.plan.pools) {
       offer.known = offer.known && is_price(pool);
@@ -304,7 +332,7 @@ class SiteMaker {
       site_.outside[std::size_t(shape.nodes)] = outside();
     }
     on_.take(*largest);
-    on_.workers().pricing = riskiest(q_.may.pricing);
+    on_.workers().pricing = q_.may.as_scaled ? made_so_ : riskiest(q_.may.pricing);
     set_range_of_steps();
     site_.assumptions = assumptions_of(on_.plan);
     std::erase_if(site_.assumptions,
@@ -332,7 +360,7 @@ class SiteMaker {
     Outside o;
     const Seconds begin =
         start.image_pull.value + start.framework_start.value + start.compile.value;
-    const Seconds node = on_.workers().provisioning.value;
+    const Seconds node = on_.workers().capacity_wait.value + on_.workers().provisioning.value;
     o.start_seconds = (node + begin).count();
     o.node_seconds = node.count();
     const Seconds save = checkpoint_save_time(on_.plan, job);
@@ -362,6 +390,7 @@ class SiteMaker {
   HardwarePlan on_;
   Site site_;
   std::size_t all_offers_ = 0;
+  CapacityType made_so_ = CapacityType::on_demand;  // of the plan as it stands
   Rejections by_offer_;
 };
 

@@ -73,7 +73,12 @@ struct Offer {
   std::string zone;                                // where it is free; else ""
   CapacityType pricing = CapacityType::on_demand;  // of a mix spot
   Mix mix;
-  PoolBounds bounds;                     // of the workers' pool; of a mix none
+  PoolBounds bounds;  // of the workers' pool; of a mix none
+  /// Where what scales the pool buys (Freedom::as_scaled): who that is and what it may buy, in
+  /// words, and which kinds of capacity; `pricing` is what it takes first.
+  std::string made_by;
+  std::array<bool, 3> made_of{};         // by CapacityType
+  int of_gang = 1;                       // gangs that are there at most: 2 where it replaces nodes
   std::optional<RestartSpec> restart;    // where it is free, or the scenario says one
   bool known = false;                    // the prices of all pools are
   std::vector<HourlyRate> pools;         // of a node of each pool, in the plan's order

@@ -163,6 +163,9 @@ std::vector<Option> PlanOptions::declared() {
       {{"pool", "NAME",
         "with --limit: pool whose nodes vary (the pool with the most accelerators)"},
        text(pool)},
+      {{"try", "PATH=VALUE",
+        "with --limit: also try this change, as of --set; 'A=1 and B=2' together (repeatable)"},
+       texts(tries)},
       out_file,
       memo_option(memo),
       {{"svg", "FILE.svg", "plot the Pareto front of time and cost"}, file_name(svg)},
@@ -191,6 +194,8 @@ void PlanOptions::check() const {
   if (files.size() > 1) throw UsageError("plan takes one scenario file");
   if (!pool.empty() && limit.empty())
     throw UsageError("--pool speaks of a --limit, which is missing");
+  if (!tries.empty() && limit.empty())
+    throw UsageError("--try speaks of a --limit, which is missing");
   if (baseline.empty() && (tolerance || !diff.empty()))
     throw UsageError(fmt::format("--{} speaks of a --baseline, which is missing",
                                  tolerance ? "tolerance" : "diff"));

@@ -18,9 +18,10 @@ struct PlanOptions : Files, AnswerFormat, OutPath, Sampling, ScenarioChanges, Ca
   std::string precision;     // "any", or one
   std::optional<int> plans;  // to show
   bool fewest = false;
-  std::string limit, pool;      // of jobs that share a cluster; "": not said
-  std::string memo, svg, diff;  // files to write; "": none
-  std::string baseline;         // a file to read
+  std::string limit, pool;         // of jobs that share a cluster; "": not said
+  std::vector<std::string> tries;  // with limit: changes, as words of --set joined by " and "
+  std::string memo, svg, diff;     // files to write; "": none
+  std::string baseline;            // a file to read
   std::optional<double> tolerance;
   bool lock = false;
 

@@ -9,7 +9,7 @@
 #include "cli/output.h"
 #include "report/queue/nodes.h"
 #include "sim/queue/fewest_nodes.h"
-#include "sim/scenario/resolve/pricing.h"
+#include "sim/queue/queue_costs.h"
 
 namespace reckon::cli {
 namespace {
@@ -53,21 +53,20 @@ constexpr double kSecondsOfWeek = 7 * 86'400.0;
 
 /// A node's week, in the currency of the scenario's prices; nullopt: its machine has no price.
 std::optional<double> cost_of_week(const PoolSpec& pool, const std::optional<PricesSpec>& prices) {
-  const auto* machine = std::get_if<MachineInline>(&pool.machine);
-  if (machine == nullptr || (!machine->price && !machine->purchase && !machine->tariff))
-    return std::nullopt;
-  double usd_per_second = 0;
-  const auto add = [&](const std::optional<MoneyText>& money, double factor) {
-    if (!money) return true;
-    const auto usd = planning::to_usd_rate({money->amount * factor, money->currency}, prices);
-    if (usd) usd_per_second += usd->v;
-    return usd.has_value();
-  };
-  const double written_off = machine->amortised_over ? 1 / machine->amortised_over->count() : 0;
-  if (!add(machine->price, 1) || !add(machine->purchase, written_off) ||
-      !add(machine->tariff, machine->power_watts))
-    return std::nullopt;
-  return usd_per_second * kSecondsOfWeek * (prices ? prices->usd_rate.value_or(1) : 1);
+  const auto usd = node_rates(pool, prices).usd_per_second;
+  if (!usd) return std::nullopt;
+  return *usd * kSecondsOfWeek * (prices ? prices->usd_rate.value_or(1) : 1);
+}
+
+/// Of all nodes; nullopt: some have no price.
+std::optional<double> cost_of_all(const Scenario& scenario) {
+  double cost = 0;
+  for (const PoolSpec& pool : scenario.cluster.pools) {
+    const auto each = cost_of_week(pool, scenario.prices);
+    if (!each) return std::nullopt;
+    cost += *each * pool.nodes.initial;
+  }
+  return cost;
 }
 
 /// Orders that need no more than the list, besides that of the scenario.
@@ -87,28 +86,43 @@ Expected<int> answer_nodes(const PlanOptions& options, const ScenarioFile& file,
   const PoolSpec& pool = pool_of(options, file.scenario);
   ProgressLine line;
   const auto show = line.text_callback();
-  const auto answer_with = [&](const std::string& what,
-                               std::string change) -> Expected<TraceResult> {
-    if (show) show(what);
+  const auto load_with = [&](const std::string& change) {
     ScenarioChanges changes = options;
-    changes.overrides.push_back(std::move(change));
-    auto loaded = load_all(options.files.front(), changes, catalog);
-    if (!loaded) return tl::unexpected(std::move(loaded.error()));
-    return answer_trace(std::move(*loaded->trace), options);
+    // Several of one --try are changes that belong together.
+    for (std::size_t at = 0; at <= change.size();) {
+      const std::size_t end = std::min(change.find(" and ", at), change.size());
+      changes.overrides.push_back(change.substr(at, end - at));
+      at = end + (end < change.size() ? 5 : 1);
+    }
+    return load_all(options.files.front(), changes, catalog);
   };
-  auto found = fewest_nodes(pool.name, pool.nodes.initial, limit, [&](int nodes) {
-    return answer_with(fmt::format("{} nodes of {}", nodes, pool.name),
-                       fmt::format("cluster.pools.{}.nodes={}", pool.name, nodes));
-  });
+  auto found =
+      fewest_nodes(pool.name, pool.nodes.initial, limit, [&](int nodes) -> Expected<TraceResult> {
+        if (show) show(fmt::format("{} nodes of {}", nodes, pool.name));
+        auto loaded = load_with(fmt::format("cluster.pools.{}.nodes={}", pool.name, nodes));
+        if (!loaded) return tl::unexpected(std::move(loaded.error()));
+        return answer_trace(std::move(*loaded->trace), options);
+      });
   if (!found) return tl::unexpected(found.error());
-  for (const SchedulingPolicy policy : other_policies(file.scenario.cluster.scheduler->policy)) {
-    const auto result = answer_with(fmt::format("policy {}", to_text(policy)),
-                                    fmt::format("cluster.scheduler.policy={}", to_text(policy)));
-    if (!result) return tl::unexpected(result.error());
-    const auto value = value_of(limit, *result);
-    found->policies.push_back(
-        {policy, value, value && holds(*value, limit.comparison, limit.value)});
-  }
+  const auto try_change = [&](const std::string& change,
+                              std::optional<SchedulingPolicy> policy) -> Expected<void> {
+    auto loaded = load_with(change);
+    if (!loaded) return tl::unexpected(std::move(loaded.error()));
+    if (show) show(change);
+    const auto value = value_of(limit, answer_trace(std::move(*loaded->trace), options));
+    found->changes.push_back({change, policy, value,
+                              value && holds(*value, limit.comparison, limit.value),
+                              cost_of_all(loaded->file.scenario)});
+    return {};
+  };
+  for (const SchedulingPolicy policy : other_policies(file.scenario.cluster.scheduler->policy))
+    if (auto done = try_change(fmt::format("cluster.scheduler.policy={}", to_text(policy)), policy);
+        !done)
+      return tl::unexpected(std::move(done.error()));
+  for (const std::string& change : options.tries)
+    if (auto done = try_change(change, std::nullopt); !done)
+      return tl::unexpected(std::move(done.error()));
+  found->cost_now = cost_of_all(file.scenario);
   if (file.scenario.prices) found->currency = file.scenario.prices->currency;
   found->cost_of_week = cost_of_week(pool, file.scenario.prices);
   print(options.format == OutputFormat::json ? nodes_json(*found) : nodes_table(*found));

@@ -53,7 +53,7 @@ Expected<InfrastructureText> infrastructure_text(Infrastructure tool, const Clou
     refused.add("cluster.autoscaler", "machines that Slurm powers on and off",
                 "autoscaler: cluster_autoscaler, or leave it out");
   for (const CloudPool& p : cluster.pools)
-    if (is_flex_start(p.pool->provisioning_model))
+    if (is_flex_start(p.pool->provisioning_model) && tool != Infrastructure::terraform)
       refused.add("cluster.pools." + p.pool->name + ".provisioning", "flex-start",
                   "reckon export gcloud");
   for (const CloudPool& p : cluster.pools)

@@ -42,6 +42,13 @@ Json gke_node_config(const CloudPool& p) {
   if (!p.labels.empty()) config["labels"] = labels_of(p);
   if (!p.taints.empty()) config["taint"] = gke_taints(p);
   if (p.reserved != Reserved::none) config["reservation_affinity"] = gke_reservation(p);
+  // As the page "Run a large-scale workload with flex-start with queued provisioning" asks for.
+  if (is_flex_start(pool.provisioning_model)) {
+    config["flex_start"] = true;
+    config["reservation_affinity"] = {{"consume_reservation_type", "NO_RESERVATION"}};
+  }
+  if (pool.max_run_duration)
+    config["max_run_duration"] = fmt::format("{:.0f}s", pool.max_run_duration->count());
   config["oauth_scopes"] = Json::array({"https://www.googleapis.com/auth/cloud-platform"});
   config["workload_metadata_config"] = {{"mode", "GKE_METADATA"}};
   return config;
@@ -76,6 +83,9 @@ Json gke_pool(const CloudCluster& cluster, const CloudPool& p) {
     out["placement_policy"] = {
         {"type", "COMPACT"},
         {"tpu_topology", fmt::format("{}", fmt::join(pool.slice->torus, "x"))}};
+  if (is_flex_start(pool.provisioning_model)) out["management"] = {{"auto_repair", false}};
+  if (pool.provisioning_model == ProvisioningModel::flex_start_queued)
+    out["queued_provisioning"] = {{"enabled", true}};
   out["node_config"] = gke_node_config(p);
   return out;
 }

@@ -34,7 +34,13 @@ Expected<Question> question_of_job(const FleetSetting& s, const JobSpec& job) {
   base.text = std::move(*text);
   base.layers.clear();
   base.overrides.clear();
-  return make_question(std::move(base), s.catalog);
+  auto question = make_question(std::move(base), s.catalog);
+  if (question && question->may.as_scaled)
+    return tl::unexpected(Diagnostics{
+        {Severity::error, question->file.places.find("cluster.pools"),
+         "a fleet shares out nodes that are bought, and these come when something asks for them",
+         "plan each job by itself, or autoscaler: cluster_autoscaler without an expander"}});
+  return question;
 }
 
 /// One way to run a job, before it is forecast.

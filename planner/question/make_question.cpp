@@ -24,6 +24,7 @@ void QuestionReader::read_all() {
   const PlanSpec& spec = s.plan ? *s.plan : kNone;
   vary_ = &spec.vary;
   read_hardware(s);
+  read_scaling(s);
   read_nodes(s);
   read_strategies(s);
   read_limits(spec);

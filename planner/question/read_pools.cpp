@@ -11,34 +11,60 @@ namespace reckon::planner {
 
 bool QuestionReader::can_vary_pools(const Scenario& s) {
   const std::size_t before = problems.size();
-  const AutoscalerKind autoscaler = s.cluster.autoscaler;
-  if (autoscaler == AutoscalerKind::slurm)
-    error("cluster.autoscaler", "`reckon plan` does not plan clusters of Slurm yet",
-          "compare plans by `reckon compare FILE --sweep ...`");
-  else if (autoscaler != AutoscalerKind::cluster_autoscaler)
-    error("cluster.autoscaler",
-          fmt::format("`reckon plan` varies pools of one machine, and {} chooses the machines",
-                      called(autoscaler)),
-          fmt::format("autoscaler: cluster_autoscaler, and compare its best plan with {} by "
-                      "`reckon compare FILE --sweep cluster.autoscaler=cluster_autoscaler,{}`",
-                      called(autoscaler), to_text(autoscaler)));
-  else if (s.cluster.cluster_autoscaler)
-    error("cluster.cluster_autoscaler",
-          "`reckon plan` varies pools of one machine, and an expander chooses among several",
-          "leave cluster_autoscaler out");
-  for (const PoolSpec& pool : s.cluster.pools) {
-    const std::string at = "cluster.pools." + pool.name;
-    if (pool.provisioning != ProvisioningModel::standard)
-      error(at + ".provisioning",
-            fmt::format("`reckon plan` does not buy nodes by {} yet", to_text(pool.provisioning)),
-            fmt::format("provisioning: standard, and compare by `reckon compare FILE --sweep "
-                        "{}.provisioning=standard,{}`",
-                        at, to_text(pool.provisioning)));
+  for (const PoolSpec& pool : s.cluster.pools)
     if (pool.role == Role::chief)
-      error(at, "clusters with a chief are not planned yet",
+      error("cluster.pools." + pool.name, "clusters with a chief are not planned yet",
             "let the workers' pool hold it: leave the chief's pool out");
-  }
   return problems.size() == before;
+}
+
+void QuestionReader::read_scaling(const Scenario& s) {
+  const PoolSpec& pool = worker_pool(s);
+  const bool queued = pool.provisioning != ProvisioningModel::standard;
+  const bool expanders = s.cluster.cluster_autoscaler.has_value();
+  const bool chosen = s.cluster.autoscaler != AutoscalerKind::cluster_autoscaler || expanders;
+  q_.may.as_scaled = pool.autoscaling && (queued || chosen);
+  if (!q_.may.as_scaled && !queued) return;
+  // Who decides, and what else than `plan.vary` asks for another decision.
+  const std::string at = "cluster.pools." + pool.name;
+  const std::string sweep = "compare by `reckon compare FILE --sweep ";
+  const std::string who = queued ? fmt::format("provisioning {}", to_text(pool.provisioning))
+                          : s.cluster.autoscaler == AutoscalerKind::cluster_autoscaler
+                              ? std::string("the expander of the cluster-autoscaler")
+                              : std::string(called(s.cluster.autoscaler));
+  const auto refuse = [&](const char* key, const std::string& what, const std::string& hint) {
+    if (varied(key)) error(fmt::format("plan.vary.{}", key), what, hint);
+  };
+  const auto kept = [&](const char* key, const std::string& path) {
+    refuse(key,
+           fmt::format("under {} the pool's machine says what a pod asks for, and a plan keeps it",
+                       who),
+           sweep + path + "=A,B`");
+  };
+  kept("provider", "cluster.provider");
+  kept("region", "cluster.region");
+  kept("zone", "cluster.zone");
+  kept("machine", at + ".machine");
+  kept("accelerator", at + ".machine");
+  if (!q_.may.as_scaled) return;
+  const std::string buys = queued ? sweep + at + ".provisioning=standard," +
+                                        std::string(to_text(pool.provisioning)) + "`"
+                           : s.cluster.autoscaler == AutoscalerKind::karpenter
+                               ? "karpenter.sh/capacity-type among the requirements of a NodePool"
+                           : s.cluster.autoscaler == AutoscalerKind::node_auto_provisioning
+                               ? "computeClass: {priorities: [{spot: true}, {spot: false}]}"
+                               : sweep + at + ".pricing=spot,on_demand`";
+  for (const char* key : {"pricing", "base", "fallback"})
+    refuse(key, fmt::format("{} decides how nodes are bought", who), buys);
+  refuse("autoscaling", fmt::format("{} makes as many nodes as the job needs", who),
+         "leave plan.vary.autoscaling out");
+  if (s.workload->strategy.kind == StrategyKind::parameter_server && server_pool(s) != nullptr &&
+      server_pool(s)->autoscaling)
+    error(
+        "cluster.pools." + server_pool(s)->name,
+        fmt::format("a plan keeps parameter servers on nodes that stay, and {} scales these", who),
+        "leave autoscaling out of their pool");
+  q_.may.bounds = {PoolBounds{"0..100%", 0, 1}};
 }
 
 bool QuestionReader::autoscales(const ClusterSpec& cluster) const {

@@ -49,7 +49,9 @@ void QuestionReader::read_nodes(const Scenario& s) {
   // Nodes that stand by are beside those that a candidate has.
   const auto& restart = s.workload->restart;
   const int spares = restart ? restart->spares.value_or(0) : 0;
-  q_.may.nodes = {std::max(std::min(1, own.initial), own.initial - spares)};
+  // A pool that is empty until something fills it says how many nodes it may have.
+  const bool empty = own.initial == 0 && q_.may.as_scaled;
+  q_.may.nodes = {empty ? own.max : std::max(std::min(1, own.initial), own.initial - spares)};
   if (const auto* texts = varied("nodes")) q_.may.nodes = numbers(*texts);
   if (q_.may.nodes.front() == 0)
     error("cluster.pools." + worker_pool(s).name + ".nodes", "a plan needs nodes to start with",

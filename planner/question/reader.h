@@ -40,8 +40,10 @@ class QuestionReader {
   void check_residency();
 
   // read_pools.cpp
-  /// Is each pool of one machine, and bought in a way that a plan buys? Says what is not.
+  /// Has no pool a role that is not planned? Says which has.
   bool can_vary_pools(const Scenario& s);
+  /// Whether what scales the workers' pool decides on its nodes, and what cannot vary then.
+  void read_scaling(const Scenario& s);
   bool autoscales(const ClusterSpec& cluster) const;
   std::string service_name(const ClusterSpec& cluster) const;
   void read_bounds(const Scenario& s);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <tuple>
 
 #include "report/json_parts.h"
 #include "report/text.h"
@@ -38,22 +39,55 @@ std::string answer_line(const FewestNodes& found) {
       line += fmt::format("; {}{} a week", more > 0 ? "+" : "-", money(found, std::abs(more)));
     line += ")";
   }
-  for (const PolicyTried& p : found.policies)
-    if (p.holds)
-      return line + fmt::format("\nor policy {} on the {} nodes that are there", to_text(p.policy),
+  for (const ChangeTried& c : found.changes)
+    if (c.policy && c.holds)
+      return line + fmt::format("\nor policy {} on the {} nodes that are there", to_text(*c.policy),
                                 found.now);
   return line;
 }
 
+/// What it costs more a week than the cluster does now; "": unknown, or nothing more.
+std::string more_a_week(const FewestNodes& found, const ChangeTried& change) {
+  if (!change.cost_of_week || !found.cost_now) return "";
+  const double more = std::round(*change.cost_of_week - *found.cost_now);
+  return more == 0 ? ""
+                   : fmt::format("{}{} {} a week", more > 0 ? "+" : "-",
+                                 format_count(std::abs(more)), found.currency);
+}
+
+/// Those that hold first, the cheapest of them first.
+std::string by_change(const FewestNodes& found) {
+  std::vector<ChangeTried> asked;
+  for (const ChangeTried& c : found.changes)
+    if (!c.policy) asked.push_back(c);
+  if (asked.empty()) return "";
+  std::ranges::stable_sort(asked, [](const ChangeTried& a, const ChangeTried& b) {
+    const auto key = [](const ChangeTried& c) {
+      return std::tuple(!c.holds, c.cost_of_week.value_or(0), c.value.value_or(0));
+    };
+    return key(a) < key(b);
+  });
+  Columns rows;
+  const std::size_t bound = found.limit.text.find_first_of("<>=!");
+  rows.row(
+      {fmt::format("change, on {} nodes", found.now), found.limit.text.substr(0, bound), "", ""});
+  for (const ChangeTried& c : asked)
+    rows.row({c.change, c.value ? value_text(found, *c.value) : std::string("unknown"),
+              c.holds ? "holds" : "does not hold", more_a_week(found, c)});
+  return "\n" + rows.text();
+}
+
 std::string by_policy(const FewestNodes& found) {
-  if (found.policies.empty()) return "";
+  const auto is_order = [](const ChangeTried& c) { return c.policy.has_value(); };
+  if (std::ranges::none_of(found.changes, is_order)) return "";
   Columns rows;
   const std::size_t bound = found.limit.text.find_first_of("<>=!");
   rows.row({fmt::format("policy on {} nodes", found.now), found.limit.text.substr(0, bound), ""});
-  for (const PolicyTried& p : found.policies)
-    rows.row({std::string(to_text(p.policy)),
-              p.value ? value_text(found, *p.value) : std::string("unknown"),
-              p.holds ? "holds" : "does not hold"});
+  for (const ChangeTried& c : found.changes)
+    if (c.policy)
+      rows.row({std::string(to_text(*c.policy)),
+                c.value ? value_text(found, *c.value) : std::string("unknown"),
+                c.holds ? "holds" : "does not hold"});
   return "\n" + rows.text();
 }
 
@@ -81,7 +115,8 @@ std::string nodes_table(const FewestNodes& found) {
     cells.push_back(remark);
     rows.row(std::move(cells));
   }
-  std::string out = fmt::format("{}\n\n{}{}", answer_line(found), rows.text(), by_policy(found));
+  std::string out = fmt::format("{}\n\n{}{}{}", answer_line(found), rows.text(), by_policy(found),
+                                by_change(found));
   if (found.tried.empty()) return out;
   const TraceResult& any = found.tried.front().result;
   out +=
@@ -107,12 +142,21 @@ std::string nodes_json(const FewestNodes& found) {
          {"never", t.result.never},
          {"utilization", t.result.utilization ? reckon::number(*t.result.utilization) : Json()}});
   out["tried"] = std::move(tried);
-  Json policies = Json::array();
-  for (const PolicyTried& p : found.policies)
-    policies.push_back({{"policy", to_text(p.policy)},
-                        {"value", p.value ? reckon::number(*p.value) : Json()},
-                        {"holds", p.holds}});
+  Json policies = Json::array(), changes = Json::array();
+  for (const ChangeTried& c : found.changes) {
+    Json row{{"value", c.value ? reckon::number(*c.value) : Json()}, {"holds", c.holds}};
+    if (c.policy) {
+      row["policy"] = to_text(*c.policy);
+      policies.push_back(std::move(row));
+      continue;
+    }
+    row["change"] = c.change;
+    row["cost_week"] = c.cost_of_week ? reckon::number(*c.cost_of_week) : Json();
+    changes.push_back(std::move(row));
+  }
   out["policies"] = std::move(policies);
+  out["changes"] = std::move(changes);
+  out["cost_week_now"] = found.cost_now ? reckon::number(*found.cost_now) : Json();
   out["cost_of_node_week"] = found.cost_of_week ? reckon::number(*found.cost_of_week) : Json();
   out["currency"] = found.currency;
   return dump(out, 2);

@@ -30,6 +30,10 @@ std::string job_counts(const TraceResult& r) {
   return text;
 }
 
+std::string money(const TraceResult& r, double usd) {
+  return fmt::format("{} {}", format_count(std::round(usd * r.usd_rate)), r.currency);
+}
+
 std::string facts(const TraceResult& r) {
   Columns rows(Columns::Kind::facts);
   if (r.waiting) rows.row({"waiting", spread(*r.waiting)});
@@ -43,9 +47,17 @@ std::string facts(const TraceResult& r) {
   if (r.preemptions && *r.preemptions > 0) rows.row({"preemptions", format_count(*r.preemptions)});
   if (r.makespan_seconds) rows.row({"makespan", format_duration(Seconds{*r.makespan_seconds})});
   if (r.utilization) rows.row({"utilization", format_percent(*r.utilization) + " of the GPUs"});
-  if (r.allocation) rows.row({"allocation", format_percent(*r.allocation) + " of the GPUs"});
+  if (r.goodput && r.preemptions.value_or(0) > 0)
+    rows.row(
+        {"goodput", format_percent(*r.goodput) + " of the GPU time held: the rest was redone"});
+  if (r.cost_usd) rows.row({"cost", money(r, *r.cost_usd) + " for all nodes over the makespan"});
+  if (r.energy_joules) rows.row({"energy", format_energy(*r.energy_joules)});
+  if (r.curve && r.allocation)
+    rows.row({"allocation", format_percent(*r.allocation) + " of the GPUs"});
   if (r.fragmentation)
-    rows.row({"fragmentation", format_percent(*r.fragmentation) + " of the GPUs left"});
+    rows.row({"fragmentation",
+              format_percent(*r.fragmentation) +
+                  (r.curve ? " of the GPUs left" : " of the free GPUs are of no use to the jobs")});
   rows.row({r.curve ? "pods" : "jobs", job_counts(r)});
   rows.row({"cluster", fmt::format("{} GPUs, policy {}", format_count(r.gpus), to_text(r.policy))});
   if (r.curve || r.replications > 1)
@@ -57,17 +69,33 @@ std::string facts(const TraceResult& r) {
   return rows.text();
 }
 
-std::string by_team(const std::vector<TeamAnswer>& teams) {
+std::string by_team(const TraceResult& r) {
   constexpr double kSecondsOfHour = 3600;
   const auto spread = [](const TimeStatistics& t) {
     return fmt::format("{} / {}", format_duration(Seconds{t.p50}), format_duration(Seconds{t.p95}));
   };
+  const bool priced = r.cost_usd.has_value(), powered = r.energy_joules.has_value();
+  const auto row = [&](std::vector<std::string> cells, double usd, double joules) {
+    if (priced) cells.push_back(money(r, usd));
+    if (powered) cells.push_back(format_energy(joules));
+    return cells;
+  };
   Columns rows;
-  rows.row({"team", "jobs", "GPU-hours", "wait p50 / p95", "JCT p50 / p95", "slowdown"});
-  for (const TeamAnswer& t : teams)
-    rows.row({t.name, format_count(double(t.jobs)),
-              format_count(std::round(t.gpu_seconds / kSecondsOfHour)), spread(t.waiting),
-              spread(t.completion), fmt::format("{:.3g}", t.slowdown.mean)});
+  std::vector<std::string> head{"team",           "jobs",          "GPU-hours",
+                                "wait p50 / p95", "JCT p50 / p95", "slowdown"};
+  if (priced) head.emplace_back("cost");
+  if (powered) head.emplace_back("energy");
+  rows.row(std::move(head));
+  double usd = r.cost_usd.value_or(0), joules = r.energy_joules.value_or(0);
+  for (const TeamAnswer& t : r.teams) {
+    usd -= t.usd.value_or(0);
+    joules -= t.joules.value_or(0);
+    rows.row(row({t.name, format_count(double(t.jobs)),
+                  format_count(std::round(t.gpu_seconds / kSecondsOfHour)), spread(t.waiting),
+                  spread(t.completion), fmt::format("{:.3g}", t.slowdown.mean)},
+                 t.usd.value_or(0), t.joules.value_or(0)));
+  }
+  if (priced || powered) rows.row(row({"nobody", "", "", "", "", ""}, usd, joules));
   return rows.text();
 }
 
@@ -91,6 +119,10 @@ Json json_of_times(const std::optional<TimeStatistics>& times) {
           {"p95", reckon::number(times->p95)}};
 }
 
+Json json_or_null(const std::optional<double>& value) {
+  return value ? reckon::number(*value) : Json(nullptr);
+}
+
 Json json_of_teams(const std::vector<TeamAnswer>& teams) {
   Json out = Json::array();
   for (const TeamAnswer& t : teams)
@@ -99,12 +131,10 @@ Json json_of_teams(const std::vector<TeamAnswer>& teams) {
                    {"gpu_seconds", reckon::number(t.gpu_seconds)},
                    {"waiting_seconds", json_of_times(t.waiting)},
                    {"jct_seconds", json_of_times(t.completion)},
-                   {"slowdown", json_of_times(t.slowdown)}});
+                   {"slowdown", json_of_times(t.slowdown)},
+                   {"cost_usd", json_or_null(t.usd)},
+                   {"energy_joules", json_or_null(t.joules)}});
   return out;
-}
-
-Json json_or_null(const std::optional<double>& value) {
-  return value ? reckon::number(*value) : Json(nullptr);
 }
 
 Json queue_object(const TraceResult& r) {
@@ -121,9 +151,13 @@ Json queue_object(const TraceResult& r) {
   out["slowdown"] = json_of_times(r.slowdown);
   out["fairness"] = json_or_null(r.fairness);
   out["preemptions"] = json_or_null(r.preemptions);
+  out["goodput"] = json_or_null(r.goodput);
+  out["cost_usd"] = json_or_null(r.cost_usd);
+  out["energy_joules"] = json_or_null(r.energy_joules);
   out["teams"] = json_of_teams(r.teams);
   out["makespan_seconds"] = json_or_null(r.makespan_seconds);
   out["utilization"] = json_or_null(r.utilization);
+  out["fragmentation"] = json_or_null(r.fragmentation);
   out["allocation"] = nullptr;
   out["fragmentation_percent"] = nullptr;
   if (r.curve) {
@@ -143,7 +177,7 @@ Json queue_object(const TraceResult& r) {
 std::string queue_table(const TraceResult& result, int width) {
   std::string out = fmt::format("{}\n\n{}", result.scenario, facts(result));
   if (result.curve) out += fmt::format("\nBy arrived GPU demand\n{}", over_load(*result.curve));
-  if (!result.teams.empty()) out += "\n" + by_team(result.teams);
+  if (!result.teams.empty()) out += "\n" + by_team(result);
   for (const std::string& warning : result.warnings) {
     std::string lines = fmt::format("{}", fmt::join(wrap("note: " + warning, width), "\n"));
     out += "\n" + lines + "\n";
@@ -186,7 +220,7 @@ std::vector<std::string> sweep_csv_cells(const TraceResult& r) {
     for (const auto which : {&TimeStatistics::mean, &TimeStatistics::p50, &TimeStatistics::p95})
       cells.push_back(times && times->count > 0 ? fmt::format("{}", (*times).*which) : "");
   for (const auto& value : {r.fairness, r.preemptions, r.makespan_seconds, r.utilization,
-                            r.allocation, r.fragmentation})
+                            r.allocation, r.fragmentation, r.goodput, r.cost_usd, r.energy_joules})
     cells.push_back(csv_or_empty(value));
   cells.push_back(std::to_string(r.jobs));
   cells.push_back(std::to_string(r.never));
@@ -227,6 +261,9 @@ std::string queue_sweep_csv(const QueueSweep& sweep) {
                                 "utilization",
                                 "allocation",
                                 "fragmentation",
+                                "goodput",
+                                "cost_usd",
+                                "energy_joules",
                                 "jobs",
                                 "never"};
   return sweep_csv(sweep.paths, kColumns, rows_of(sweep, [&](std::size_t k) {
@@ -239,7 +276,7 @@ std::string queue_jobs_csv(const TraceQuestion& question, const QueueRecord& rec
   const JobNames& names = record.list.names;
   std::string out =
       "job,line,team,user,queue,qos,priority,gpus,submit_seconds,start_seconds,end_seconds,"
-      "wait_seconds,duration_seconds,preemptions,measured,never\n";
+      "wait_seconds,duration_seconds,preemptions,measured,cost_usd,energy_joules,never\n";
   const auto seconds = [](std::optional<SimTime> at) {
     return at ? fmt::format("{}", to_seconds(*at - SimTime{}).count()) : "";
   };
@@ -268,6 +305,8 @@ std::string queue_jobs_csv(const TraceQuestion& question, const QueueRecord& rec
         fmt::format("{}", to_seconds(std::get<FixedTime>(job.work).time).count()),
         std::to_string(times.preemptions),
         measured ? "true" : "false",
+        record.charges.priced ? fmt::format("{}", record.charges.of_job[j].usd) : "",
+        record.charges.powered ? fmt::format("{}", record.charges.of_job[j].joules) : "",
         never ? reasons[next_never++] : ""};
     out += csv_line(cells);
   }
@@ -277,12 +316,15 @@ std::string queue_jobs_csv(const TraceQuestion& question, const QueueRecord& rec
 std::string queue_teams_csv(const TraceResult& result) {
   std::string out =
       "team,jobs,gpu_seconds,wait_mean_seconds,wait_p50_seconds,wait_p95_seconds,"
-      "jct_mean_seconds,jct_p50_seconds,jct_p95_seconds,slowdown_mean,slowdown_p50,slowdown_p95\n";
+      "jct_mean_seconds,jct_p50_seconds,jct_p95_seconds,slowdown_mean,slowdown_p50,slowdown_p95,"
+      "cost_usd,energy_joules\n";
   for (const TeamAnswer& team : result.teams) {
     std::vector<std::string> cells{team.name, std::to_string(team.jobs),
                                    fmt::format("{}", team.gpu_seconds)};
     for (const TimeStatistics& t : {team.waiting, team.completion, team.slowdown})
       for (const double value : {t.mean, t.p50, t.p95}) cells.push_back(fmt::format("{}", value));
+    cells.push_back(csv_or_empty(team.usd));
+    cells.push_back(csv_or_empty(team.joules));
     out += csv_line(cells);
   }
   return out;
@@ -290,16 +332,19 @@ std::string queue_teams_csv(const TraceResult& result) {
 
 ExpectationResult evaluate(const Expectation& expectation, const TraceResult& result) {
   ExpectationResult out{expectation.text, std::nullopt, false, ""};
-  if (!is_of_trace(expectation.metric)) {
+  const bool costs = expectation.metric == Metric::cost || expectation.metric == Metric::energy;
+  if (!is_of_trace(expectation.metric) && !costs && expectation.metric != Metric::goodput) {
     out.reason =
-        "a queue of jobs has the metrics wait, jct, slowdown, fairness, preemptions, makespan, "
-        "utilization, allocation and fragmentation";
+        "a queue of jobs has the metrics wait, jct, slowdown, fairness, preemptions, goodput, "
+        "makespan, utilization, allocation, fragmentation, cost and energy";
     return out;
   }
   out.value = value_of(expectation, result);
   if (!out.value)
     out.reason = result.curve
                      ? "with trace.load no job ends: use the metrics allocation and fragmentation"
+                 : costs ? "the machine of a pool says no price or power of its own (machine: "
+                           "{price: ..., power: ...}), or the statistic is not the mean"
                  : expectation.metric == Metric::fairness
                      ? "fairness needs jobs of at least two teams"
                      : "no job of the window ended, or the statistic is none of mean, "

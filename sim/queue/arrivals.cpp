@@ -8,6 +8,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
+#include "sim/queue/trials.h"
 
 namespace reckon {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::int64_t kFirstMonday = 4 * 86'400;  // 1970-01-05, since 1970
 constexpr double kNormal95 = 1.6448536269514722;   // standard normal quantile of 95 %
 
 constexpr Purpose kArrivalTimes{"queue_arrival"}, kSizes{"queue_job_size"},
-    kLengths{"queue_job_length"}, kOwners{"queue_job_owner"};
+    kLengths{"queue_job_length"}, kOwners{"queue_job_owner"}, kResults{"queue_trial_result"};
 
 /// Of a name, for its streams: FNV-1a, 32 bits.
 std::uint32_t entity_of(std::string_view name) {
@@ -133,7 +134,8 @@ std::vector<double> arrival_times(const WeekProfile& profile, double per_hour, s
 double expected_jobs(const ArrivalsSpec& arrivals) {
   double jobs = 0;
   for (const ArrivalClassSpec& c : arrivals.classes)
-    jobs += c.jobs_per_hour * arrivals.period.count() / double(kSecondsOfHour);
+    jobs += (c.trials ? c.trials->count : 1) * c.jobs_per_hour * arrivals.period.count() /
+            double(kSecondsOfHour);
   return jobs;
 }
 
@@ -148,20 +150,26 @@ JobList draw_arrivals(const ArrivalsSpec& arrivals, const WeekProfile& profile, 
     RandomStream sizes(seed, replication, kSizes, entity);
     RandomStream lengths(seed, replication, kLengths, entity);
     RandomStream owners(seed, replication, kOwners, entity);
+    RandomStream results(seed, replication, kResults, entity);
     for (const double at : arrival_times(profile, kind.jobs_per_hour, begins, end, times)) {
       const Seconds length = length_of(kind.duration, lengths);
       std::optional<SimDuration> limit;
       if (kind.limit > 0) limit = to_clock(kind.limit * length);
-      JobRequest job = recorded_job(SimTime{} + to_clock(Seconds{at}), to_clock(length),
-                                    chosen(kind.gpus, sizes.uniform()), limit);
+      const int gpus = chosen(kind.gpus, sizes.uniform());
       const double of_team = owners.uniform(), of_user = owners.uniform();
       const std::string team = kind.teams.empty() ? "" : chosen(kind.teams, of_team);
       const int user = 1 + static_cast<int>(of_user * kind.users);
-      job.owner = {
+      const JobOwner owner{
           list.names.users.number(fmt::format("{}-{}", team.empty() ? "user" : team, user)),
           list.names.teams.number(team), list.names.queues.number(kind.queue),
           list.names.qos.number(kind.qos), kind.priority};
-      list.jobs.push_back(std::move(job));
+      const std::vector<double> shares =
+          kind.trials ? shares_of_trials(*kind.trials, results) : std::vector<double>{1};
+      for (const double share : shares) {
+        list.jobs.push_back(
+            recorded_job(SimTime{} + to_clock(Seconds{at}), to_clock(share * length), gpus, limit));
+        list.jobs.back().owner = owner;
+      }
     }
   }
   std::stable_sort(list.jobs.begin(), list.jobs.end(),

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <queue>
 #include <set>
+#include <tuple>
 
 #include "sim/queue/free_nodes.h"
 #include "sim/queue/waiting_jobs.h"
@@ -20,8 +22,9 @@ class Backfill {
         options_(options),
         run_(run),
         empty_(groups),
-        nodes_(groups),
+        nodes_(groups, rules.spreads()),
         held_(jobs.size()),
+        since_(jobs.size()),
         waiting_(jobs, rules) {}
 
   void simulate() {
@@ -31,12 +34,15 @@ class Backfill {
     const auto skip_running = [&] {
       while (next != end && run_.jobs[*next].start) ++next;
     };
-    for (skip_running(); next != end || !ends_.empty(); skip_running()) {
-      const bool ends = !ends_.empty() && (next == end || ends_.top().first <= jobs_[*next].submit);
-      now_ = ends ? ends_.top().first : jobs_[*next].submit;
+    for (skip_running(); next != end || !ends_.empty() || !returns_.empty(); skip_running()) {
+      now_ = SimTime::max();
+      if (!ends_.empty()) now_ = ends_.top().first;
+      if (next != end) now_ = std::min(now_, jobs_[*next].submit);
+      if (!returns_.empty()) now_ = std::min(now_, returns_.top().first);
       if (const auto at = rules_.recalculates(now_)) waiting_.recalculate(*at);
       while (!ends_.empty() && ends_.top().first <= now_) end_first();
       for (; next != end && jobs_[*next].submit <= now_; ++next) arrive(*next);
+      while (!returns_.empty() && returns_.top().first <= now_) come_back();
       look_at_queue();
       if (options_.until && stopped_at(*options_.until)) return;
     }
@@ -94,10 +100,12 @@ class Backfill {
 
   /// On the nodes that it holds.
   void begin(std::size_t j) {
-    run_.jobs[j].start = now_;
-    run_.jobs[j].end = now_ + fixed(j).time;
-    run_.gpu_seconds += to_seconds(fixed(j).time).count() * jobs_[j].gpus();
-    ends_.push({now_ + fixed(j).time, j});
+    const SimDuration left = left_of(j);
+    if (!run_.jobs[j].start) run_.jobs[j].start = now_;
+    since_[j] = now_;
+    run_.jobs[j].end = now_ + left;
+    run_.gpu_seconds += to_seconds(left).count() * jobs_[j].gpus();
+    ends_.push({now_ + left, j});
     expected_.insert({end_at_limit(j), j});
     rules_.started(j, now_);
   }
@@ -105,22 +113,88 @@ class Backfill {
   void end_first() {
     const auto [at, j] = ends_.top();
     ends_.pop();
-    expected_.erase({*run_.jobs[j].start + longest_time(jobs_[j]), j});
+    if (held_[j].empty() || run_.jobs[j].end != at) return;  // it went before
+    leave(j, at);
+  }
+
+  void leave(std::size_t j, SimTime at) {
+    expected_.erase({since_[j] + longest_time(jobs_[j]), j});
     nodes_.give_back(held_[j]);
-    options_.note(j, held_[j], *run_.jobs[j].start, at);
+    options_.note(j, held_[j], since_[j], at);
     held_[j] = {};
     rules_.ended(j, at);
   }
 
+  /// Work of a job that is not done.
+  SimDuration left_of(std::size_t j) const {
+    const auto again = left_.find(j);
+    return again == left_.end() ? fixed(j).time : again->second;
+  }
+
+  /// It waits again, with what it keeps of its work.
+  void preempt(std::size_t j) {
+    run_.gpu_seconds -= to_seconds(*run_.jobs[j].end - now_).count() * jobs_[j].gpus();
+    const SimDuration done = fixed(j).time - (*run_.jobs[j].end - now_);
+    left_[j] = fixed(j).time - rules_.kept(done);
+    run_.jobs[j].end.reset();
+    ++run_.jobs[j].preemptions;
+    leave(j, now_);
+    returns_.push({now_ + rules_.requeue_delay(), j});
+  }
+
+  /// A job that was preempted, or the time at which one may be.
+  void come_back() {
+    const std::size_t j = returns_.top().second;
+    returns_.pop();
+    if (j != kNobody) waiting_.add(j);
+  }
+
+  /// The fewest running jobs that `j` may preempt go, so that it fits; false: it does not, and
+  /// nobody goes. They go in the order of their worth until it fits, and those without whom it fits
+  /// as well are taken back, the most valuable first.
+  bool make_room(std::size_t j, CellSet cells) {
+    std::vector<std::size_t> victims;
+    SimTime soonest = SimTime::max();
+    for (const auto& [at, running] : expected_) {
+      if (!rules_.may_preempt(j, running) || !on_cells(running, cells)) continue;
+      const SimTime until = rules_.exempt_until(running, since_[running]);
+      if (until > now_)
+        soonest = std::min(soonest, until);
+      else
+        victims.push_back(running);
+    }
+    std::sort(victims.begin(), victims.end(), [&](std::size_t a, std::size_t b) {
+      return std::tuple(rules_.worth(a), since_[b], b) < std::tuple(rules_.worth(b), since_[a], a);
+    });
+    std::size_t gone = 0;
+    while (gone < victims.size() && !nodes_.fits(jobs_[j].gpus(), cells))
+      nodes_.give_back(held_[victims[gone++]]);
+    const bool fits = nodes_.fits(jobs_[j].gpus(), cells);
+    std::vector<std::size_t> go;
+    for (std::size_t k = gone; k-- > 0;) {
+      nodes_.take_again(held_[victims[k]]);
+      if (!fits || nodes_.fits(jobs_[j].gpus(), cells)) continue;
+      nodes_.give_back(held_[victims[k]]);
+      go.push_back(victims[k]);
+    }
+    for (const std::size_t victim : go) nodes_.take_again(held_[victim]);
+    for (const std::size_t victim : go) preempt(victim);
+    // Where it waits for somebody's exemption to end, the queue is looked at then.
+    if (!fits && soonest != SimTime::max()) returns_.push({soonest, kNobody});
+    return fits;
+  }
+
+  bool on_cells(std::size_t j, CellSet cells) const { return (rules_.cells(j) & cells) != 0; }
+
   /// In order of priority, but what one job of a lane found out goes for those behind it.
   void look_at_queue() {
-    if (waiting_.empty() || nodes_.free() == 0) return;
+    if (waiting_.empty() || (nodes_.free() == 0 && !rules_.preempts())) return;
     reservations_.clear();
     refused_.clear();
     const auto later = [](const Candidate& a, const Candidate& b) { return b < a; };
     waiting_.begin_look(heads_);
     std::make_heap(heads_.begin(), heads_.end(), later);
-    while (!heads_.empty() && nodes_.free() > 0) {
+    while (!heads_.empty() && (nodes_.free() > 0 || rules_.preempts())) {
       std::pop_heap(heads_.begin(), heads_.end(), later);
       Candidate candidate = heads_.back();
       heads_.pop_back();
@@ -138,7 +212,8 @@ class Backfill {
     const bool behind =
         std::any_of(reservations_.begin(), reservations_.end(),
                     [&](const Reservation& r) { return (r.cells & lane.cells) != 0; });
-    if (!nodes_.fits(lane.gpus, lane.cells)) {
+    if (!nodes_.fits(lane.gpus, lane.cells) &&
+        (behind || !rules_.preempts() || !make_room(c.job, lane.cells))) {
       if (!behind && rules_.reserves() && !heads_.empty()) reserve(c.job, lane.cells);
       return false;
     }
@@ -213,7 +288,11 @@ class Backfill {
   QueueRun& run_;
   const FreeNodes empty_;
   FreeNodes nodes_;
+  static constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
   std::vector<std::vector<NodePart>> held_;  // by job
+  std::vector<SimTime> since_;               // by job: its last start
+  std::map<std::size_t, SimDuration> left_;  // of jobs that were preempted
+  std::priority_queue<Timed, std::vector<Timed>, std::greater<>> returns_;
   std::priority_queue<Timed, std::vector<Timed>, std::greater<>> ends_;
   std::set<Timed> expected_;  // of running jobs, their ends at the limit
   WaitingJobs waiting_;

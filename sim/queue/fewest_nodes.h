@@ -18,19 +18,22 @@ struct NodesTried {
   bool holds = false;
 };
 
-/// Another order of the same jobs on the nodes that there are.
-struct PolicyTried {
-  SchedulingPolicy policy = SchedulingPolicy::fifo;
+/// The same jobs with something else changed than the number of nodes of the pool.
+struct ChangeTried {
+  std::string change;                      // "cluster.scheduler.policy=sjf"
+  std::optional<SchedulingPolicy> policy;  // of a change of nothing but the order
   std::optional<double> value;
   bool holds = false;
+  std::optional<double> cost_of_week;  // of all nodes; nullopt: unknown
 };
 
 struct FewestNodes {
   std::string pool;
   Expectation limit;
-  int now = 0;                    // as the scenario has it
-  std::vector<NodesTried> tried;  // by nodes
-  std::vector<PolicyTried> policies;
+  int now = 0;                       // as the scenario has it
+  std::vector<NodesTried> tried;     // by nodes
+  std::vector<ChangeTried> changes;  // in the order in which they were asked for
+  std::optional<double> cost_now;    // of all nodes in a week; nullopt: unknown
   /// What a node of the pool costs in a week, whether it is used or not; nullopt: unknown.
   std::optional<double> cost_of_week;
   std::string currency = "USD";

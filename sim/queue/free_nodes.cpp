@@ -8,7 +8,7 @@
 
 namespace reckon {
 
-FreeNodes::FreeNodes(std::span<const NodeGroup> groups) {
+FreeNodes::FreeNodes(std::span<const NodeGroup> groups, bool spread) : spread_(spread) {
   for (const NodeGroup& group : groups) {
     RECKON_CHECK(group.cell >= 0 && group.cell < kMostCells);
     const CellSet bit = CellSet{1} << group.cell;
@@ -66,7 +66,8 @@ std::vector<NodePart> FreeNodes::take(int gpus, CellSet cells) {
   const int largest = largest_of(cells);
   for (int k = gpus / largest; k > 0; --k) take_from(largest, largest, cells, parts);
   if (const int rest = gpus % largest; rest > 0)
-    take_from(smallest_with(rest, largest, cells), rest, cells, parts);
+    take_from(spread_ ? largest_with(rest, largest, cells) : smallest_with(rest, largest, cells),
+              rest, cells, parts);
   return parts;
 }
 
@@ -80,6 +81,12 @@ void FreeNodes::take_again(std::span<const NodePart> parts) {
 
 int FreeNodes::smallest_with(int least, int most, CellSet cells) const {
   for (int free = least; free <= most; ++free)
+    if (whole_nodes(free, cells) > 0) return free;
+  return -1;
+}
+
+int FreeNodes::largest_with(int least, int most, CellSet cells) const {
+  for (int free = most; free >= least; --free)
     if (whole_nodes(free, cells) > 0) return free;
   return -1;
 }

@@ -29,11 +29,11 @@ struct NodePart {
 
 /// Nodes by how many of their GPUs are free. A job that fits on one node gets one: that with the
 /// fewest free GPUs that suffice, the first of equals. A larger one gets whole free nodes of the
-/// largest size, and the rest of it one more by the same rule. All of it within the job's cells.
-/// O(log nodes) for each node taken.
+/// largest size, and the rest of it one more by the same rule; where jobs are spread, the node with
+/// the most free GPUs. All of it within the job's cells. O(log nodes) for each node taken.
 class FreeNodes {
  public:
-  explicit FreeNodes(std::span<const NodeGroup> groups);
+  explicit FreeNodes(std::span<const NodeGroup> groups, bool spread = false);
 
   /// If it fits, fewer GPUs fit as well.
   bool fits(int gpus, CellSet cells = kAllCells) const;
@@ -56,6 +56,7 @@ class FreeNodes {
   std::size_t whole_nodes(int gpus, CellSet cells) const;
   /// Number of free GPUs; -1: no node has from `least` to `most` free.
   int smallest_with(int least, int most, CellSet cells) const;
+  int largest_with(int least, int most, CellSet cells) const;
   void take_from(int free, int gpus, CellSet cells, std::vector<NodePart>& parts);
   void move(int node, int more);
 
@@ -63,6 +64,7 @@ class FreeNodes {
   std::vector<int> cell_of_;  // by node, index of cells_
   std::vector<Cell> cells_;
   int all_free_ = 0;
+  bool spread_ = false;
 };
 
 /// Why even an empty cluster cannot hold a job of so many GPUs, as a clause; nullopt: it can.

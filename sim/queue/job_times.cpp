@@ -24,6 +24,12 @@ TimeStatistics statistics_of(std::vector<double> values) {
   return out;
 }
 
+SimDuration kept_work(SimDuration done, std::optional<Seconds> checkpoint) {
+  if (!checkpoint) return SimDuration{0};
+  const SimDuration each = to_clock(*checkpoint);
+  return each.count() > 0 ? done / each * each : done;
+}
+
 QueueRun queue_of_jobs(std::span<const JobRequest> jobs, std::size_t first_measured,
                        std::size_t measured) {
   QueueRun run;
@@ -97,13 +103,19 @@ QueueAnswers answers_of(const QueueRun& run, const JobList& list) {
     team.gpu_seconds += length * list.jobs[k].gpus();
   }
   QueueAnswers out;
+  double useful = 0;
+  for (std::size_t k = 0; k < run.jobs.size(); ++k)
+    if (run.jobs[k].end)
+      useful +=
+          to_seconds(std::get<FixedTime>(list.jobs[k].work).time).count() * list.jobs[k].gpus();
+  if (run.gpu_seconds > 0) out.goodput = std::min(1.0, useful / run.gpu_seconds);
   std::vector<double> means;
   for (std::size_t t = 0; t < teams.size(); ++t) {
     if (teams[t].slowed.empty()) continue;
     out.teams.push_back({names[t], static_cast<std::int64_t>(teams[t].slowed.size()),
                          teams[t].gpu_seconds, statistics_of(std::move(teams[t].waited)),
                          statistics_of(std::move(teams[t].completed)),
-                         statistics_of(std::move(teams[t].slowed))});
+                         statistics_of(std::move(teams[t].slowed)), std::nullopt, std::nullopt});
     means.push_back(out.teams.back().slowdown.mean);
   }
   out.slowdown = statistics_of(std::move(slowed));

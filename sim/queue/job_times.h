@@ -60,6 +60,10 @@ struct RunOptions {
   }
 };
 
+/// Of the work that a job has done when it is stopped, what it need not do again: whole multiples
+/// of its checkpoint interval; 0: all of it; nullopt: nothing.
+SimDuration kept_work(SimDuration done, std::optional<Seconds> checkpoint);
+
 /// Nothing has started.
 QueueRun queue_of_jobs(std::span<const JobRequest> jobs, std::size_t first_measured,
                        std::size_t measured);
@@ -78,6 +82,7 @@ struct TeamAnswer {
   std::int64_t jobs = 0;   // that ended
   double gpu_seconds = 0;  // their GPUs times their lengths
   TimeStatistics waiting, completion, slowdown;
+  std::optional<double> usd, joules;  // of what its jobs held; nullopt: unknown
 };
 struct QueueAnswers {
   TimeStatistics slowdown;        // time from submit to end over the length, at least 1
@@ -85,6 +90,9 @@ struct QueueAnswers {
   /// Jain's index of the teams' mean slowdowns [Jain, Chiu, Hawe 1984, DEC-TR-301]: (sum x)^2 /
   /// (n sum x^2). 1: all are slowed down alike; 1/n: one alone. nullopt: fewer than two teams.
   std::optional<double> fairness;
+  /// GPU time of the jobs that ended, as long as they are, over what all jobs held: the rest was
+  /// done again after evictions. nullopt: nothing was held.
+  std::optional<double> goodput;
 };
 /// Of jobs with FixedTime.
 QueueAnswers answers_of(const QueueRun& run, const JobList& list);

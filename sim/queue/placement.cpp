@@ -152,6 +152,7 @@ std::unique_ptr<PlacementPolicy> make_placement(SchedulingPolicy policy,
     case SchedulingPolicy::las:
     case SchedulingPolicy::slurm:
     case SchedulingPolicy::kueue:
+    case SchedulingPolicy::kubernetes:
     case SchedulingPolicy::fifo_perf:
       break;
   }

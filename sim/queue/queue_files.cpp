@@ -34,6 +34,7 @@ class QueueLoader {
     std::vector<std::string> names;  // of the groups
     for (const PoolSpec& pool : scenario_.cluster.pools) {
       question_.groups.push_back({pool.nodes.initial, gpus_of_pool(pool), 0});
+      question_.rates.push_back(node_rates(pool, scenario_.prices));
       names.push_back(pool.name);
     }
     if (scenario_.trace && !scenario_.trace->nodes.empty()) {
@@ -41,12 +42,14 @@ class QueueLoader {
       if (!nodes) return false;
       for (const GpuNode& node : *nodes) {
         question_.groups.push_back({1, node.gpus, 0});
+        question_.rates.emplace_back();
         names.push_back("nodes");
       }
     }
     for (std::size_t k = question_.groups.size(); k-- > 0;) {
       if (question_.groups[k].gpus > 0 && question_.groups[k].nodes > 0) continue;
       question_.groups.erase(question_.groups.begin() + static_cast<std::ptrdiff_t>(k));
+      question_.rates.erase(question_.rates.begin() + static_cast<std::ptrdiff_t>(k));
       names.erase(names.begin() + static_cast<std::ptrdiff_t>(k));
     }
     if (question_.groups.empty()) {
@@ -105,6 +108,12 @@ class QueueLoader {
 
   bool check_flavors() {
     bool known = true;
+    for (const KueueCohortSpec& c : question_.scheduler.kueue->cohorts)
+      for (const KueueFlavorSpec& f : c.flavors)
+        known = pool_number(f.name, fmt::format("cluster.scheduler.kueue.cohorts.{}.flavors.{}",
+                                                c.name, f.name))
+                    .has_value() &&
+                known;
     for (const ClusterQueueSpec& q : question_.scheduler.kueue->cluster_queues)
       for (const KueueFlavorSpec& f : q.flavors)
         known =

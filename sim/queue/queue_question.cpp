@@ -7,6 +7,7 @@
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
 #include "sim/queue/backfill.h"
+#include "sim/queue/kubernetes_rules.h"
 #include "sim/queue/kueue/kueue.h"
 #include "sim/queue/preemptive.h"
 
@@ -48,6 +49,12 @@ QueueRun run_queue(const QueueQuestion& question, const JobList& list, std::size
     case SchedulingPolicy::kueue:
       return run_kueue(list, question.groups, question.pools, *question.scheduler.kueue, first,
                        measured, options);
+    case SchedulingPolicy::kubernetes: {
+      static const KubernetesSpec kDefaults;
+      const auto& spec = question.scheduler.kubernetes;
+      KubernetesRules rules(list, spec ? *spec : kDefaults);
+      return run_backfill(list.jobs, question.groups, rules, first, measured, options);
+    }
     case SchedulingPolicy::fifo:
       return run_fifo(list.jobs, question.groups, first, measured, options);
     case SchedulingPolicy::fifo_perf:

@@ -8,6 +8,7 @@
 #include "sim/queue/arrivals.h"
 #include "sim/queue/fifo.h"
 #include "sim/queue/multifactor/multifactor.h"
+#include "sim/queue/queue_costs.h"
 #include "sim/scenario/scenario_scheduler.h"
 
 // Jobs with a length that share a cluster, recorded or drawn, and who schedules them.
@@ -22,6 +23,7 @@ struct DrawnJobs {
 struct QueueQuestion {
   std::vector<NodeGroup> groups;
   std::vector<std::string> group_names;  // of their pools, for people
+  std::vector<NodeRates> rates;          // of a node, by group
   std::vector<std::string> pools;        // names by cell, of policy kueue
   PartitionCells partitions;             // of policy slurm
   SchedulerSpec scheduler;

@@ -37,6 +37,21 @@ class QueueRules {
   virtual bool reserves() const { return true; }
   /// Jobs that one look tries, the first by priority.
   virtual std::size_t depth() const { return std::numeric_limits<std::size_t>::max(); }
+  /// A job smaller than a node gets the emptiest that has room, not the fullest.
+  virtual bool spreads() const { return false; }
+
+  // ---- running jobs that go for one that waits; asked where preempts()
+  virtual bool preempts() const { return false; }
+  virtual bool may_preempt(std::size_t /*job*/, std::size_t /*running*/) const { return false; }
+  /// The lower goes first; of equals who started last.
+  virtual double worth(std::size_t /*running*/) const { return 0; }
+  /// A job that started at `since` stays at least until then.
+  virtual SimTime exempt_until(std::size_t /*running*/, SimTime since) const { return since; }
+  /// Of the work that a job has done when it goes, what it need not do again.
+  virtual SimDuration kept(SimDuration /*done*/) const { return SimDuration{0}; }
+  /// From when it goes until it may start again.
+  virtual SimDuration requeue_delay() const { return SimDuration{0}; }
+
   virtual void started(std::size_t /*job*/, SimTime /*now*/) {}
   virtual void ended(std::size_t /*job*/, SimTime /*now*/) {}
   /// Why the job can never run, whatever else waits, as a clause; nullopt: it can.

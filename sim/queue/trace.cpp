@@ -9,6 +9,7 @@
 #include "sim/base/limits.h"
 #include "sim/base/parallel.h"
 #include "sim/base/unit_text.h"
+#include "sim/queue/queue_history.h"
 
 namespace reckon {
 namespace {
@@ -30,6 +31,9 @@ TraceResult of_queue(const QueueRun& run, int gpus) {
 std::size_t measured_jobs(const TraceQuestion& question, std::size_t behind) {
   return question.window ? static_cast<std::size_t>(*question.window) : behind;
 }
+
+/// Of longer lists what was free is not added up.
+constexpr std::size_t kMostJobsOfSeries = 200'000;
 
 struct OneReplication {
   const TraceQuestion& question;
@@ -55,28 +59,73 @@ struct OneReplication {
                     gpus);
   }
   TraceResult operator()(const QueueQuestion& work) const {
-    const QueueRecord record = record_of(work);
+    // What was free and unusable takes as long to add up as the queue: once is enough.
+    const bool first = seed == question.seed && work.list.jobs.size() <= kMostJobsOfSeries;
+    const bool charged = std::ranges::any_of(
+        work.rates, [](const NodeRates& r) { return r.usd_per_second || r.watts; });
+    const QueueRecord record = record_of(work, first || charged);
     TraceResult out = of_queue(record.run, gpus_of(work.groups));
     QueueAnswers answers = answers_of(record.run, record.list);
     out.slowdown = answers.slowdown;
     out.teams = std::move(answers.teams);
     out.fairness = answers.fairness;
+    out.goodput = answers.goodput;
+    out.allocation = out.utilization;
     out.preemptions = double(record.run.preemptions);
+    out.usd_rate = question.usd_rate;
+    out.currency = question.currency;
+    if (first) out.fragmentation = fragmentation_of(record, work.groups);
+    set_charges(record, out);
     if (auto note = note_of_never(work, record.list, record.run.never))
       out.warnings.push_back(std::move(*note));
     if (auto note = note_of_accounts(work, record.list)) out.warnings.push_back(std::move(*note));
     return out;
   }
 
+  static std::optional<double> fragmentation_of(const QueueRecord& record,
+                                                std::span<const NodeGroup> groups) {
+    constexpr std::size_t kSpans = 200;
+    const QueueSeries series =
+        queue_series(record.list, record.run, record.holdings, groups, kSpans);
+    double stranded = 0, free = 0;
+    for (std::size_t k = 0; k < series.stranded.size(); ++k) {
+      stranded += series.stranded[k];
+      free += series.gpus - series.in_use[k];
+    }
+    return free > 0 ? std::optional(stranded / free) : std::nullopt;
+  }
+
+  /// A team's is what its jobs held.
+  static void set_charges(const QueueRecord& record, TraceResult& out) {
+    const QueueCharges& charges = record.charges;
+    if (charges.priced) out.cost_usd = charges.all.usd;
+    if (charges.powered) out.energy_joules = charges.all.joules;
+    const auto& names = record.list.names.teams.names();
+    std::vector<Charge> of_team(names.size());
+    for (std::size_t j = 0; j < charges.of_job.size(); ++j) {
+      const std::int32_t team = record.list.jobs[j].owner.team;
+      if (team < 0) continue;
+      of_team[static_cast<std::size_t>(team)].usd += charges.of_job[j].usd;
+      of_team[static_cast<std::size_t>(team)].joules += charges.of_job[j].joules;
+    }
+    for (TeamAnswer& team : out.teams) {
+      const auto at = static_cast<std::size_t>(std::ranges::find(names, team.name) - names.begin());
+      if (charges.priced) team.usd = of_team[at].usd;
+      if (charges.powered) team.joules = of_team[at].joules;
+    }
+  }
+
   QueueRecord record_of(const QueueQuestion& work, bool with_holdings = false) const {
     // Drawn jobs of replication k are of its own streams, those of the seed asked for.
     const auto replication = static_cast<std::uint32_t>(seed - question.seed);
-    QueueRecord record{jobs_of(work, question.seed, replication), {}, {}};
+    QueueRecord record{jobs_of(work, question.seed, replication), {}, {}, {}};
     RunOptions options;
     if (with_holdings) options.holdings = &record.holdings;
     const std::size_t first = std::min(first_measured(work, record.list), record.list.jobs.size());
     record.run = run_queue(work, record.list, first,
                            measured_jobs(question, record.list.jobs.size() - first), options);
+    if (with_holdings)
+      record.charges = charges_of(record.run, record.holdings, work.groups, work.rates);
     return record;
   }
 };
@@ -126,7 +175,7 @@ std::vector<TeamAnswer> mean_teams(const std::vector<TraceResult>& results) {
     for (const TeamAnswer& t : r.teams)
       if (std::none_of(teams.begin(), teams.end(),
                        [&](const TeamAnswer& known) { return known.name == t.name; }))
-        teams.push_back({t.name, 0, 0, {}, {}, {}});
+        teams.push_back({t.name, 0, 0, {}, {}, {}, std::nullopt, std::nullopt});
   for (TeamAnswer& team : teams) {
     const auto times = [&](TimeStatistics TeamAnswer::*which) {
       return mean_times(results, [&](const TraceResult& r) {
@@ -138,6 +187,11 @@ std::vector<TeamAnswer> mean_teams(const std::vector<TraceResult>& results) {
     team.completion = times(&TeamAnswer::completion);
     team.slowdown = times(&TeamAnswer::slowdown);
     team.jobs = team.slowdown.count;
+    for (const auto which : {&TeamAnswer::usd, &TeamAnswer::joules})
+      team.*which = mean_over(results, [&](const TraceResult& r) -> std::optional<double> {
+        const TeamAnswer* there = team_named(r, team.name);
+        return there == nullptr ? std::nullopt : there->*which;
+      });
     for (const TraceResult& r : results)
       if (const TeamAnswer* there = team_named(r, team.name))
         team.gpu_seconds += there->gpu_seconds / double(results.size());
@@ -174,6 +228,9 @@ void take_mean(TraceResult& out, const std::vector<TraceResult>& results) {
   number(&TraceResult::utilization);
   number(&TraceResult::fairness);
   number(&TraceResult::preemptions);
+  number(&TraceResult::goodput);
+  number(&TraceResult::cost_usd);
+  number(&TraceResult::energy_joules);
   times(&TraceResult::waiting);
   times(&TraceResult::completion);
   times(&TraceResult::slowdown);
@@ -282,6 +339,15 @@ std::optional<double> value_of(const Expectation& expectation, const TraceResult
       return result.makespan_seconds;
     case Metric::utilization:
       return result.utilization;
+    case Metric::goodput:
+      return result.goodput;
+    case Metric::cost:
+    case Metric::energy: {
+      const bool mean =
+          expectation.statistic == Statistic::none || expectation.statistic == Statistic::mean;
+      if (!mean) return std::nullopt;
+      return expectation.metric == Metric::cost ? result.cost_usd : result.energy_joules;
+    }
     case Metric::allocation:
       return result.allocation;
     case Metric::fragmentation:

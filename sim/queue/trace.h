@@ -30,6 +30,8 @@ struct TraceQuestion {
   std::optional<int> window;
   std::variant<LoadQuestion, GavelQuestion, QueueQuestion> work;
   std::uint64_t seed = 1;
+  double usd_rate = 1;  // of the scenario's prices, as in TraceResult
+  std::string currency = "USD";
   std::vector<std::string> warnings;
 };
 
@@ -56,8 +58,14 @@ struct TraceResult {
   std::optional<double> makespan_seconds, utilization;
   std::optional<TimeStatistics> slowdown;  // of jobs with a length; see answers_of
   std::vector<TeamAnswer> teams;           // likewise
-  std::optional<double> fairness, preemptions;
-  std::optional<double> allocation, fragmentation;  // 0..1, at the end
+  std::optional<double> fairness, preemptions, goodput;
+  /// 0..1. With a load at its end; else GPUs that jobs held, and of those that were free the part
+  /// that jobs of the list could not use, means over the makespan (fragmentation: of the first
+  /// replication).
+  std::optional<double> allocation, fragmentation;
+  std::optional<double> cost_usd, energy_joules;  // of all nodes over the makespan
+  double usd_rate = 1;                            // what 1 USD costs in `currency`
+  std::string currency = "USD";
   std::vector<std::string> warnings;
 };
 
@@ -69,6 +77,7 @@ struct QueueRecord {
   JobList list;
   QueueRun run;
   std::vector<Holding> holdings;  // who held which GPUs when
+  QueueCharges charges;
 };
 /// nullopt: the question is of no such jobs.
 std::optional<QueueRecord> record_queue(const TraceQuestion& question);

@@ -22,6 +22,10 @@ class TraceLoader {
     question_.scenario = file_.scenario.name;
     question_.policy = scheduler_.policy;
     question_.seed = file_.scenario.forecast.seed;
+    if (const auto& prices = file_.scenario.prices; prices && prices->usd_rate) {
+      question_.usd_rate = *prices->usd_rate;
+      question_.currency = prices->currency;
+    }
     if (file_.scenario.trace) question_.window = file_.scenario.trace->window;
     if (file_.scenario.trace && file_.scenario.trace->load)
       load_pods(*file_.scenario.trace);

@@ -21,6 +21,7 @@ enum class SchedulingPolicy {
   las,            // the least attained service first, likewise
   slurm,          // multifactor priority, limits and backfill
   kueue,          // quotas of ClusterQueues
+  kubernetes,     // priorities and preemption of kube-scheduler
   fifo_perf,      // Gavel's performance-aware FIFO, in rounds
   fgd,
   best_fit,
@@ -38,6 +39,7 @@ constexpr auto words_of(SchedulingPolicy) {
                     Word<P>{"las", P::las},
                     Word<P>{"slurm", P::slurm},
                     Word<P>{"kueue", P::kueue},
+                    Word<P>{"kubernetes", P::kubernetes},
                     Word<P>{"fifo_perf", P::fifo_perf},
                     Word<P>{"fgd", P::fgd},
                     Word<P>{"best_fit", P::best_fit},
@@ -59,10 +61,19 @@ struct SlurmPartitionSpec {
   bool is_default = false;
 };
 
+/// PreemptMode; SUSPEND and CANCEL are not simulated.
+enum class SlurmPreemptMode { off, requeue };
+constexpr auto words_of(SlurmPreemptMode) {
+  return std::array{Word<SlurmPreemptMode>{"OFF", SlurmPreemptMode::off},
+                    Word<SlurmPreemptMode>{"REQUEUE", SlurmPreemptMode::requeue}};
+}
+
 /// Limits of a QOS; not given: none.
 struct SlurmQosSpec {
   std::string name;
   int priority = 0;
+  std::vector<std::string> preempt;                         // QOS whose jobs its own may preempt
+  std::optional<Seconds> exempt_time;                       // PreemptExemptTime, of its jobs
   std::optional<int> grp_gpus, grp_jobs;                    // GrpTRES, GrpJobs: of all its jobs
   std::optional<int> max_gpus_per_user, max_jobs_per_user;  // MaxTRESPU, MaxJobsPU
   std::optional<int> max_gpus_per_account, max_jobs_per_account;  // MaxTRESPA, MaxJobsPA
@@ -84,6 +95,13 @@ struct SlurmSpec {
   bool favor_small = false;
   bool no_fair_tree = false;  // PriorityFlags=NO_FAIR_TREE
   int bf_max_job_test = 500;  // of SchedulerParameters
+  // PreemptType=preempt/qos
+  SlurmPreemptMode preempt_mode = SlurmPreemptMode::off;
+  Seconds preempt_exempt_time{};
+  bool preempt_youngest_first = false;  // of SchedulerParameters
+  /// A requeued job starts again no sooner: cred_expire of AuthInfo, and a second.
+  Seconds requeue_delay{121};
+  std::optional<Seconds> checkpoint;  // work kept when a job is requeued; not given: none
   std::vector<SlurmPartitionSpec> partitions;
   std::vector<SlurmQosSpec> qos;
   std::vector<SlurmAccountSpec> accounts;
@@ -145,11 +163,37 @@ struct ClusterQueueSpec {
   KueueWeightSpec fair_sharing;
   std::vector<KueueFlavorSpec> flavors;
 };
+/// Cohort of kueue.x-k8s.io/v1beta2: below another, and with quotas of its own.
+struct KueueCohortSpec {
+  std::string name, parent;  // "": none
+  std::vector<KueueFlavorSpec> flavors;
+};
 struct KueueSpec {
   /// fairSharing.preemptionStrategies of its Configuration; empty: classic preemption.
   std::vector<ShareStrategy> fair_sharing;
   std::optional<Seconds> checkpoint;  // work kept by eviction; not given: none
   std::vector<ClusterQueueSpec> cluster_queues;
+  std::vector<KueueCohortSpec> cohorts{};  // those that a queue names need not be here
+};
+
+// ---- Kubernetes: kube-scheduler; the pods of a job start together.
+
+/// NodeResourcesFitArgs.scoringStrategy.type.
+enum class ScoringStrategy { least_allocated, most_allocated };
+constexpr auto words_of(ScoringStrategy) {
+  return std::array{Word<ScoringStrategy>{"LeastAllocated", ScoringStrategy::least_allocated},
+                    Word<ScoringStrategy>{"MostAllocated", ScoringStrategy::most_allocated}};
+}
+enum class PreemptionPolicy { preempt_lower_priority, never };
+constexpr auto words_of(PreemptionPolicy) {
+  return std::array{
+      Word<PreemptionPolicy>{"PreemptLowerPriority", PreemptionPolicy::preempt_lower_priority},
+      Word<PreemptionPolicy>{"Never", PreemptionPolicy::never}};
+}
+struct KubernetesSpec {
+  ScoringStrategy scoring = ScoringStrategy::least_allocated;
+  PreemptionPolicy preemption = PreemptionPolicy::preempt_lower_priority;  // of all jobs
+  std::optional<Seconds> checkpoint;  // work kept by a preempted job; not given: none
 };
 
 struct SchedulerSpec {
@@ -159,6 +203,7 @@ struct SchedulerSpec {
   std::optional<Seconds> minimum_time_between_allocation_resets;  // of decisions
   std::optional<SlurmSpec> slurm;
   std::optional<KueueSpec> kueue;
+  std::optional<KubernetesSpec> kubernetes;  // not given: its defaults
 };
 
 }  // namespace reckon

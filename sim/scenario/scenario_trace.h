@@ -49,6 +49,22 @@ struct LognormalTime {
 };
 using TimeLaw = std::variant<Seconds, ExponentialTime, LognormalTime, std::vector<Seconds>>;
 
+/// A search over hyper-parameters: each job of the class is so many trials, submitted together, and
+/// some of them are stopped early.
+enum class EarlyStopping { none, asha, median };
+constexpr auto words_of(EarlyStopping) {
+  using E = EarlyStopping;
+  return std::array{Word<E>{"none", E::none}, Word<E>{"asha", E::asha},
+                    Word<E>{"median", E::median}};
+}
+struct TrialsSpec {
+  int count = 1;
+  EarlyStopping stop = EarlyStopping::none;
+  int eta = 3;              // of asha: one in so many goes on from a rung
+  double least = 1.0 / 27;  // of a full run, before a trial may be stopped
+  double noise = 0.2;       // of an early result, in standard deviations of the final ones
+};
+
 /// Jobs of one kind. Of a list each value is as likely as the next, of a map by its share.
 struct ArrivalClassSpec {
   std::string name;
@@ -60,7 +76,8 @@ struct ArrivalClassSpec {
   int users = 1;                        // of each team
   std::string queue;                    // partition of Slurm, ClusterQueue of Kueue; "": none said
   std::string qos;                      // of Slurm
-  int priority = 0;                     // of Kueue
+  int priority = 0;                     // of Kueue and Kubernetes
+  std::optional<TrialsSpec> trials;
 };
 
 /// `arrivals:` as written.

@@ -47,7 +47,7 @@ class KueueSimulation {
         kueue_(kueue),
         options_(options),
         run_(run),
-        quotas_(kueue.cluster_queues, pools),
+        quotas_(kueue, pools),
         empty_(groups),
         nodes_(groups),
         jobs_(list.jobs.size()),
@@ -191,12 +191,8 @@ class KueueSimulation {
   void evict(std::size_t j) {
     Job& job = jobs_[j];
     if (!job.held.empty()) {
-      SimDuration done = fixed(j).time - job.left + (now_ - job.started);
-      if (!kueue_.checkpoint)
-        done = SimDuration{0};
-      else if (const SimDuration each = to_clock(*kueue_.checkpoint); each.count() > 0)
-        done = done / each * each;
-      job.left = fixed(j).time - done;
+      const SimDuration done = fixed(j).time - job.left + (now_ - job.started);
+      job.left = fixed(j).time - kept_work(done, kueue_.checkpoint);
       ++run_.jobs[j].preemptions;
     }
     leave(j);
@@ -354,7 +350,7 @@ std::optional<std::string> kueue_never(const JobList& list, std::size_t job,
                                        std::span<const NodeGroup> groups,
                                        std::span<const std::string> pools, const KueueSpec& kueue) {
   const std::size_t queue = queue_of(list, job, kueue);
-  const KueueQuotas quotas(kueue.cluster_queues, pools);
+  const KueueQuotas quotas(kueue, pools);
   const int gpus = list.jobs[job].gpus();
   if (can_ever_run(quotas, FreeNodes(groups), queue, gpus)) return std::nullopt;
   int most = 0, best = KueueQuotas::kNoFlavor;

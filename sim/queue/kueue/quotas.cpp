@@ -1,93 +1,125 @@
 #include "sim/queue/kueue/quotas.h"
 
 #include <algorithm>
-#include <map>
 
 #include "sim/base/check.h"
 
+// Quotas of a tree of cohorts are added up and used as in Kueue's own cache
+// (kubernetes-sigs/kueue, pkg/cache, resource_node.go).
 namespace reckon {
 
-KueueQuotas::KueueQuotas(std::span<const ClusterQueueSpec> queues,
-                         std::span<const std::string> pools) {
-  std::map<std::string, int> cohorts;
-  for (const ClusterQueueSpec& spec : queues) {
-    Queue queue;
-    if (!spec.cohort.empty())
-      queue.cohort = cohorts.try_emplace(spec.cohort, int(cohorts.size())).first->second;
-    queue.weight = spec.fair_sharing.weight;
-    for (const KueueFlavorSpec& flavor : spec.flavors) {
-      const auto pool = std::find(pools.begin(), pools.end(), flavor.name);
-      RECKON_CHECK(pool != pools.end());
-      queue.pools.push_back(static_cast<int>(pool - pools.begin()));
-      Quota quota{.nominal = flavor.nominal_quota};
-      if (queue.cohort < 0)
-        quota.kept = quota.nominal;
-      else if (flavor.lending_limit)
-        quota.kept = std::max(0, quota.nominal - *flavor.lending_limit);
-      quota.borrowing = flavor.borrowing_limit.value_or(quota.borrowing);
-      queue.quotas.push_back(quota);
-    }
-    queues_.push_back(std::move(queue));
+int KueueQuotas::cohort_named(const std::string& name, const KueueSpec& kueue, std::size_t pools) {
+  for (const auto& [known, place] : cohorts_)
+    if (known == name) return place;
+  const int place = static_cast<int>(places_.size());
+  cohorts_.emplace_back(name, place);
+  places_.push_back({});
+  places_.back().quotas.resize(pools);
+  const auto listed = std::ranges::find(kueue.cohorts, name, &KueueCohortSpec::name);
+  if (listed != kueue.cohorts.end() && !listed->parent.empty()) {
+    const int parent = cohort_named(listed->parent, kueue, pools);
+    places_[static_cast<std::size_t>(place)].parent = parent;
   }
-  lent_.assign(cohorts.size(), std::vector<int>(pools.size(), 0));
-  taken_ = lent_;
-  for (const Queue& queue : queues_)
-    for (std::size_t f = 0; f < queue.pools.size() && queue.cohort >= 0; ++f)
-      lent_[std::size_t(queue.cohort)][std::size_t(queue.pools[f])] +=
-          queue.quotas[f].nominal - queue.quotas[f].kept;
+  return place;
 }
 
-int KueueQuotas::index(std::size_t queue, int pool) const {
-  const auto& pools = queues_[queue].pools;
-  const auto found = std::find(pools.begin(), pools.end(), pool);
-  return found == pools.end() ? -1 : static_cast<int>(found - pools.begin());
+KueueQuotas::KueueQuotas(const KueueSpec& kueue, std::span<const std::string> pools) {
+  const auto take = [&](std::size_t place, const KueueFlavorSpec& flavor) {
+    const auto pool = std::find(pools.begin(), pools.end(), flavor.name);
+    RECKON_CHECK(pool != pools.end());
+    Quota& quota = places_[place].quotas[static_cast<std::size_t>(pool - pools.begin())];
+    quota.nominal = flavor.nominal_quota;
+    quota.borrowing = flavor.borrowing_limit.value_or(kNoLimit);
+    quota.kept = flavor.lending_limit.value_or(kNoLimit);  // a limit until all is added up
+    return static_cast<int>(pool - pools.begin());
+  };
+  const std::size_t queues = kueue.cluster_queues.size();
+  places_.resize(queues);
+  for (Place& place : places_) {
+    place.quotas.resize(pools.size());
+    for (Quota& quota : place.quotas) quota.kept = kNoLimit;
+  }
+  for (std::size_t q = 0; q < queues; ++q) {
+    const ClusterQueueSpec& spec = kueue.cluster_queues[q];
+    places_[q].weight = spec.fair_sharing.weight;
+    for (const KueueFlavorSpec& flavor : spec.flavors) places_[q].pools.push_back(take(q, flavor));
+    if (spec.cohort.empty()) continue;
+    const int cohort = cohort_named(spec.cohort, kueue, pools.size());
+    places_[q].parent = cohort;
+  }
+  for (std::size_t c = queues; c < places_.size(); ++c)
+    for (Quota& quota : places_[c].quotas) quota.kept = kNoLimit;
+  for (const KueueCohortSpec& cohort : kueue.cohorts)
+    for (const auto& [name, place] : cohorts_)
+      if (name == cohort.name)
+        for (const KueueFlavorSpec& flavor : cohort.flavors)
+          take(static_cast<std::size_t>(place), flavor);
+  // From the queues up: a place is done when all below it are.
+  std::vector<int> below(places_.size(), 0);
+  for (const Place& place : places_)
+    if (place.parent >= 0) ++below[static_cast<std::size_t>(place.parent)];
+  std::vector<std::size_t> ready;
+  for (std::size_t p = 0; p < places_.size(); ++p)
+    if (below[p] == 0) ready.push_back(p);
+  while (!ready.empty()) {
+    Place& place = places_[ready.back()];
+    ready.pop_back();
+    for (std::size_t k = 0; k < pools.size(); ++k) {
+      Quota& quota = place.quotas[k];
+      quota.subtree += quota.nominal;
+      quota.kept = quota.kept == kNoLimit ? 0 : std::max(0, quota.subtree - quota.kept);
+      if (place.parent < 0) continue;
+      Quota& above = places_[static_cast<std::size_t>(place.parent)].quotas[k];
+      above.subtree += quota.subtree - quota.kept;
+    }
+    if (place.parent >= 0 && --below[static_cast<std::size_t>(place.parent)] == 0)
+      ready.push_back(static_cast<std::size_t>(place.parent));
+  }
+  for (std::size_t q = 0; q < queues; ++q) {
+    int root = static_cast<int>(q);
+    while (places_[static_cast<std::size_t>(root)].parent >= 0)
+      root = places_[static_cast<std::size_t>(root)].parent;
+    root_.push_back(root);
+  }
 }
 
-int KueueQuotas::available_of(const Queue& queue, const Quota& quota, int used, int lent,
-                              int taken) const {
-  const int own = std::max(0, quota.kept - used);
-  if (queue.cohort < 0) return own;
-  int from_cohort = lent - taken;
-  if (quota.borrowing != std::numeric_limits<int>::max())
-    from_cohort = std::min(
-        from_cohort, quota.nominal - quota.kept - std::max(0, used - quota.kept) + quota.borrowing);
-  return own + from_cohort;
+bool KueueQuotas::defines(std::size_t queue, int pool) const {
+  const auto& pools = places_[queue].pools;
+  return std::find(pools.begin(), pools.end(), pool) != pools.end();
 }
 
-int KueueQuotas::available(std::size_t queue, int pool) const {
-  const Queue& q = queues_[queue];
-  const Quota& quota = of(queue, pool);
-  if (q.cohort < 0) return available_of(q, quota, quota.used, 0, 0);
-  return available_of(q, quota, quota.used, lent_[std::size_t(q.cohort)][std::size_t(pool)],
-                      taken_[std::size_t(q.cohort)][std::size_t(pool)]);
-}
-
-int KueueQuotas::most(std::size_t queue, int pool) const {
-  const Queue& q = queues_[queue];
-  const int lent = q.cohort < 0 ? 0 : lent_[std::size_t(q.cohort)][std::size_t(pool)];
-  return available_of(q, of(queue, pool), 0, lent, 0);
+int KueueQuotas::available_of(std::size_t place, int pool, bool beside_use) const {
+  const Quota& own = quota(place, pool);
+  const int used = beside_use ? own.used : 0, parent = places_[place].parent;
+  if (parent < 0) return own.subtree - used;
+  int above = available_of(static_cast<std::size_t>(parent), pool, beside_use);
+  if (own.borrowing != kNoLimit)
+    above = std::min(above, own.subtree - own.kept - std::max(0, used - own.kept) + own.borrowing);
+  return std::max(0, own.kept - used) + above;
 }
 
 void KueueQuotas::use(std::size_t queue, int pool, int gpus) {
-  Queue& q = queues_[queue];
-  Quota& quota = q.quotas[static_cast<std::size_t>(index(queue, pool))];
-  const int before = std::max(0, quota.used - quota.kept);
-  quota.used += gpus;
-  RECKON_CHECK(quota.used >= 0);
-  if (q.cohort >= 0)
-    taken_[std::size_t(q.cohort)][std::size_t(pool)] +=
-        std::max(0, quota.used - quota.kept) - before;
+  // What a place keeps to itself is used first, and given back last.
+  for (int place = static_cast<int>(queue); place >= 0 && gpus != 0;
+       place = places_[static_cast<std::size_t>(place)].parent) {
+    Quota& quota = places_[static_cast<std::size_t>(place)].quotas[static_cast<std::size_t>(pool)];
+    const int before = std::max(0, quota.used - quota.kept);
+    quota.used += gpus;
+    RECKON_CHECK(quota.used >= 0);
+    gpus = std::max(0, quota.used - quota.kept) - before;
+  }
 }
 
 double KueueQuotas::share(std::size_t queue, int pool, int more) const {
-  const Queue& q = queues_[queue];
-  if (q.cohort < 0) return 0;
+  const Place& q = places_[queue];
+  if (q.parent < 0) return 0;
   double borrowed = 0, lent = 0;
-  for (std::size_t f = 0; f < q.pools.size(); ++f) {
-    const int used = q.quotas[f].used + (q.pools[f] == pool ? more : 0);
-    borrowed += std::max(0, used - q.quotas[f].nominal);
+  for (const int flavor : q.pools) {
+    const Quota& own = quota(queue, flavor);
+    borrowed += std::max(0, own.used + (flavor == pool ? more : 0) - own.nominal);
   }
-  for (const int gpus : lent_[std::size_t(q.cohort)]) lent += gpus;
+  const std::vector<Quota>& cohort = places_[static_cast<std::size_t>(q.parent)].quotas;
+  for (const Quota& quota : cohort) lent += quota.subtree;
   return lent > 0 ? borrowed / lent / q.weight : 0;
 }
 

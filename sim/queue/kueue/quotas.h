@@ -2,6 +2,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/scenario/scenario_scheduler.h"
@@ -9,28 +10,29 @@
 // GPUs of Kueue's ClusterQueues and their cohorts, by flavor, and how many of them are in use.
 namespace reckon {
 
-/// What a cohort lends is what its queues do not keep to themselves: nominalQuota, or lendingLimit
+/// What a cohort lends is what those in it do not keep to themselves: nominalQuota, or lendingLimit
 /// where it is less (https://kueue.sigs.k8s.io/docs/concepts/cluster_queue, "Cohort",
-/// "BorrowingLimit", "LendingLimit"). Flat cohorts without quotas of their own.
+/// "BorrowingLimit", "LendingLimit"). A cohort may have quotas of its own and stand below another,
+/// from which it borrows as a queue does (https://kueue.sigs.k8s.io/docs/concepts/cohort).
 class KueueQuotas {
  public:
-  /// Flavors are pools, by number in `pools`. Needs flavors that are pools.
-  KueueQuotas(std::span<const ClusterQueueSpec> queues, std::span<const std::string> pools);
+  /// Flavors are pools, by number in `pools`. Needs flavors that are pools, and cohorts of which
+  /// none is above itself.
+  KueueQuotas(const KueueSpec& kueue, std::span<const std::string> pools);
 
   static constexpr int kNoFlavor = -1;
-  std::size_t queues() const { return queues_.size(); }
+  std::size_t queues() const { return root_.size(); }
   /// Of a queue, in its order: pools.
-  std::span<const int> flavors(std::size_t queue) const { return queues_[queue].pools; }
-  bool same_cohort(std::size_t a, std::size_t b) const {
-    return a == b || (queues_[a].cohort >= 0 && queues_[a].cohort == queues_[b].cohort);
-  }
+  std::span<const int> flavors(std::size_t queue) const { return places_[queue].pools; }
+  /// Of the same cohort, or of cohorts below one.
+  bool same_cohort(std::size_t a, std::size_t b) const { return a == b || root_[a] == root_[b]; }
   /// GPUs of the pool that the queue can still have, from itself and its cohort.
-  int available(std::size_t queue, int pool) const;
+  int available(std::size_t queue, int pool) const { return available_of(queue, pool, true); }
   /// The same with nothing in use.
-  int most(std::size_t queue, int pool) const;
-  int nominal(std::size_t queue, int pool) const { return of(queue, pool).nominal; }
-  int in_use(std::size_t queue, int pool) const { return of(queue, pool).used; }
-  bool defines(std::size_t queue, int pool) const { return index(queue, pool) >= 0; }
+  int most(std::size_t queue, int pool) const { return available_of(queue, pool, false); }
+  int nominal(std::size_t queue, int pool) const { return quota(queue, pool).nominal; }
+  int in_use(std::size_t queue, int pool) const { return quota(queue, pool).used; }
+  bool defines(std::size_t queue, int pool) const;
   /// With so many GPUs more: does it use more than its nominal quota?
   bool borrows(std::size_t queue, int pool, int more = 0) const {
     return in_use(queue, pool) + more > nominal(queue, pool);
@@ -39,30 +41,36 @@ class KueueQuotas {
 
   /// The share value of fair sharing, with so many GPUs more of the pool: GPUs borrowed over those
   /// that the cohort lends, over the queue's weight
-  /// (https://kueue.sigs.k8s.io/docs/concepts/preemption, "ClusterQueue share value").
+  /// (https://kueue.sigs.k8s.io/docs/concepts/preemption, "ClusterQueue share value"). Of flat
+  /// cohorts.
   double share(std::size_t queue, int pool = kNoFlavor, int more = 0) const;
 
  private:
+  static constexpr int kNoLimit = std::numeric_limits<int>::max();
+  /// GPUs of a pool at a queue or a cohort.
   struct Quota {
-    int nominal = 0, kept = 0;  // kept: lent to nobody
-    int borrowing = std::numeric_limits<int>::max();
-    int used = 0;
+    int nominal = 0;
+    int subtree = 0;  // and what those below lend
+    int kept = 0;     // of it, lent to nobody above
+    int borrowing = kNoLimit;
+    int used = 0;  // of a cohort, what those below use beyond what they keep
   };
-  struct Queue {
-    int cohort = -1;
+  /// A queue or a cohort; queues first.
+  struct Place {
+    int parent = -1;
     double weight = 1;
-    std::vector<int> pools;
-    std::vector<Quota> quotas;  // in the order of pools
+    std::vector<int> pools;     // of a queue, its flavors
+    std::vector<Quota> quotas;  // by pool
   };
-  int index(std::size_t queue, int pool) const;
-  const Quota& of(std::size_t queue, int pool) const {
-    return queues_[queue].quotas[static_cast<std::size_t>(index(queue, pool))];
+  const Quota& quota(std::size_t place, int pool) const {
+    return places_[place].quotas[static_cast<std::size_t>(pool)];
   }
-  int available_of(const Queue& queue, const Quota& quota, int used, int lent, int taken) const;
+  int available_of(std::size_t place, int pool, bool beside_use) const;
+  int cohort_named(const std::string& name, const KueueSpec& kueue, std::size_t pools);
 
-  std::vector<Queue> queues_;
-  std::vector<std::vector<int>> lent_;   // by cohort and pool: GPUs that its queues lend
-  std::vector<std::vector<int>> taken_;  // of those
+  std::vector<Place> places_;
+  std::vector<std::pair<std::string, int>> cohorts_;  // place by name
+  std::vector<int> root_;                             // by queue
 };
 
 }  // namespace reckon

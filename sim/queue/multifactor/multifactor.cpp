@@ -50,6 +50,13 @@ MultifactorRules::MultifactorRules(const JobList& list, const SlurmSpec& slurm,
   account_use_.resize(tree_.nodes.size());
   qos_use_.resize(slurm_.qos.size());
   calculate_factors(SimTime{});
+  for (const SlurmQosSpec& of : slurm_.qos) {
+    std::vector<char>& row = qos_preempts_.emplace_back(slurm_.qos.size(), false);
+    if (slurm_.preempt_mode == SlurmPreemptMode::off) continue;
+    for (const std::string& name : of.preempt)
+      if (const std::int32_t k = index_of_name(slurm_.qos, name); k >= 0)
+        row[std::size_t(k)] = preempts_ = true;
+  }
 }
 
 /// Accounts as they are listed, parents first; users come with their jobs.
@@ -206,6 +213,27 @@ bool MultifactorRules::may_start(std::size_t job) const {
       return false;
   }
   return true;
+}
+
+bool MultifactorRules::may_preempt(std::size_t job, std::size_t running) const {
+  const std::int32_t of = claims_[job].qos, other = claims_[running].qos;
+  return of >= 0 && other >= 0 && qos_preempts_[std::size_t(of)][std::size_t(other)];
+}
+
+double MultifactorRules::worth(std::size_t running) const {
+  if (slurm_.preempt_youngest_first) return 0;
+  constexpr double kAboveAllSizes = 0x1p24;
+  return slurm_.qos[std::size_t(claims_[running].qos)].priority * kAboveAllSizes +
+         list_.jobs[running].gpus();
+}
+
+SimTime MultifactorRules::exempt_until(std::size_t running, SimTime since) const {
+  const auto& own = slurm_.qos[std::size_t(claims_[running].qos)].exempt_time;
+  return since + to_clock(own.value_or(slurm_.preempt_exempt_time));
+}
+
+SimDuration MultifactorRules::kept(SimDuration done) const {
+  return kept_work(done, slurm_.checkpoint);
 }
 
 void MultifactorRules::count(std::size_t job, SimTime now, int jobs) {

@@ -26,7 +26,12 @@ struct PartitionCells {
 /// GrpJobs, MaxTRESPerUser, MaxJobsPerUser, MaxTRESPerAccount, MaxJobsPerAccount) or of an account
 /// above it (GrpTRES, GrpJobs) waits and blocks nobody; one that is over MaxTRESPerJob,
 /// MaxWallDurationPerJob, its partition's MaxTime or one of the others by itself never runs.
-/// Not modelled: preemption by QOS, reservations, TRES but GPUs, DenyOnLimit, Grp*Mins.
+/// Preemption (https://slurm.schedmd.com/preempt.html, PreemptType=preempt/qos): a job requeues
+/// jobs of the QOS that its own lists under Preempt, once they ran for PreemptExemptTime; the
+/// lowest QOS priority first, then the fewest GPUs (plugins/preempt/qos, _gen_job_prio(), of
+/// nodes), or with preempt_youngest_first who started last. A requeued job keeps its age here. Not
+/// modelled: PreemptMode SUSPEND and CANCEL, GraceTime, reservations, TRES but GPUs, DenyOnLimit,
+/// Grp*Mins.
 class MultifactorRules : public QueueRules {
  public:
   /// The queue, QOS, team and user of a job are its partition, QOS, account and user; a QOS or an
@@ -45,6 +50,12 @@ class MultifactorRules : public QueueRules {
   void started(std::size_t job, SimTime now) override { count(job, now, 1); }
   void ended(std::size_t job, SimTime now) override { count(job, now, -1); }
   std::optional<std::string> never(std::size_t job) const override;
+  bool preempts() const override { return preempts_; }
+  bool may_preempt(std::size_t job, std::size_t running) const override;
+  double worth(std::size_t running) const override;
+  SimTime exempt_until(std::size_t running, SimTime since) const override;
+  SimDuration kept(SimDuration done) const override;
+  SimDuration requeue_delay() const override { return to_clock(slurm_.requeue_delay); }
 
  private:
   struct InUse {
@@ -76,6 +87,8 @@ class MultifactorRules : public QueueRules {
   std::vector<InUse> qos_users_, qos_accounts_;  // of each pair
   std::vector<Claim> claims_;                    // by job
   SimTime calculated_{};
+  bool preempts_ = false;                        // does any QOS?
+  std::vector<std::vector<char>> qos_preempts_;  // by QOS, and QOS of the running job
 };
 
 /// Partitions that jobs name and `slurm` does not have.

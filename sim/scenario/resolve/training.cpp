@@ -9,7 +9,8 @@ namespace reckon::planning {
 
 Diagnostics resolve_training(Plan& plan, const ScenarioFile& file, const Catalog& catalog) {
   RECKON_CHECK(plan.jobs.size() == 1);
-  RECKON_CHECK(plan.pools.size() == file.scenario.cluster.pools.size());
+  // What an autoscaler may choose has been added behind the pools of the file.
+  RECKON_CHECK(plan.pools.size() >= file.scenario.cluster.pools.size());
   Draft draft{.file = file, .catalog = catalog};
   std::vector<std::string> warnings = std::exchange(plan.warnings, {});
   draft.plan = std::move(plan);

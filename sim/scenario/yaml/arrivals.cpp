@@ -12,6 +12,7 @@ namespace {
 constexpr double kMostArrivalsPerHour = 1e6;
 constexpr double kMostGpusOfClass = 1e6;
 constexpr double kMostUsers = 100'000;
+constexpr double kMostTrials = 100'000;
 constexpr double kMostShare = 1e9;
 constexpr std::size_t kHoursOfADay = 24, kHoursOfAWeek = 168;
 
@@ -96,6 +97,26 @@ void read_teams(Reader& reader, const YamlNode& node, ArrivalClassSpec& job) {
   if (!(sum > 0)) reader.error("no team has a share", "example: teams: {vision: 3, language: 1}");
 }
 
+const Fields<TrialsSpec>& trials_fields() {
+  using T = TrialsSpec;
+  static const Fields<T> table{
+      required(number_field("count", &T::count, whole(1, kMostTrials),
+                            "Trials of a search, submitted together.", "64")),
+      word_field("stop", &T::stop,
+                 "asha: at each rung the best one in eta goes on; median: a trial stops below the "
+                 "median of those before it. Default: none.",
+                 "asha"),
+      number_field("eta", &T::eta, whole(2, 100), "Default: 3.", "4"),
+      number_field("least", &T::least, Form{Form::Kind::fraction, 1e-6, 1},
+                   "Of a full run, before a trial may be stopped; default: 1/27.", "5%"),
+      number_field("noise", &T::noise, Form{Form::Kind::number, 0, 100},
+                   "Spread of a first result around the final one, in standard deviations of the "
+                   "final ones; it shrinks with the square root of the run. Default: 0.2.",
+                   "0.5"),
+  };
+  return table;
+}
+
 const Fields<ArrivalClassSpec>& arrival_class_fields() {
   using C = ArrivalClassSpec;
   Form gpus = choice("a number, a list, or a map of numbers to their shares");
@@ -127,7 +148,11 @@ const Fields<ArrivalClassSpec>& arrival_class_fields() {
       text_field("queue", &C::queue, "Partition of Slurm, or ClusterQueue of Kueue.", "batch"),
       text_field("qos", &C::qos, "QOS of Slurm.", "normal"),
       number_field("priority", &C::priority, Form{Form::Kind::whole, -1e9, 1e9},
-                   "Priority of Kueue's workloads; default: 0.", "100"),
+                   "Priority of Kueue's and Kubernetes' workloads; default: 0.", "100"),
+      block_field<trials_fields>("trials", &C::trials, {},
+                                 "A job is a search over hyper-parameters: so many trials, some "
+                                 "of them stopped early. `duration` is a full trial's.",
+                                 "{count: 64, stop: asha}"),
   };
   return table;
 }

@@ -52,7 +52,8 @@ const Fields<KueueWeightSpec>& weight_fields() {
   return table;
 }
 
-void read_flavors(Reader& reader, const YamlNode& node, ClusterQueueSpec& queue) {
+template <class Owner>
+void read_flavors(Reader& reader, const YamlNode& node, Owner& queue) {
   std::set<std::string> names;
   reader.each(node, [&](const YamlNode& item) {
     KueueFlavorSpec flavor;
@@ -82,10 +83,36 @@ const Fields<ClusterQueueSpec>& cluster_queue_fields() {
                                       "{whenCanBorrow: TryNextFlavor}"),
       block_field<weight_fields>("fairSharing", &Q::fair_sharing, {}, "Of policy fair sharing.",
                                  "{weight: 2}"),
-      required(field<Q>("flavors", flavors, read_flavors, "Quotas, tried in this order.",
+      required(field<Q>("flavors", flavors, read_flavors<Q>, "Quotas, tried in this order.",
                         "[{name: a100, nominalQuota: 8}]")),
   };
   return table;
+}
+
+const Fields<KueueCohortSpec>& cohort_fields() {
+  using C = KueueCohortSpec;
+  Form flavors{Form::Kind::list};
+  flavors.fields = &infos_of<flavor_fields>;
+  static const Fields<C> table{
+      required(name_field("name", &C::name, "Queues name it as their cohort.", "vision")),
+      text_field("parentName", &C::parent, "The cohort above it; default: none.", "all"),
+      field<C>("flavors", flavors, read_flavors<C>,
+               "GPUs that are the cohort's own; default: what its queues lend.",
+               "[{name: a100, nominalQuota: 8}]"),
+  };
+  return table;
+}
+
+void read_cohorts(Reader& reader, const YamlNode& node, KueueSpec& kueue) {
+  std::set<std::string> names;
+  reader.each(node, [&](const YamlNode& item) {
+    KueueCohortSpec cohort;
+    if (!read_fields(reader, item, cohort_fields(), cohort)) return;
+    if (!cohort.name.empty() && !names.insert(cohort.name).second)
+      reader.error(item.find("name")->value.at,
+                   fmt::format("a second cohort is named '{}'", cohort.name), "names are unique");
+    kueue.cohorts.push_back(std::move(cohort));
+  });
 }
 
 void read_cluster_queues(Reader& reader, const YamlNode& node, KueueSpec& kueue) {
@@ -138,8 +165,9 @@ void read_fair_sharing(Reader& reader, const YamlNode& node, KueueSpec& kueue) {
 
 const Fields<KueueSpec>& kueue_fields() {
   using K = KueueSpec;
-  Form queues{Form::Kind::list}, fair{Form::Kind::block};
+  Form queues{Form::Kind::list}, fair{Form::Kind::block}, cohorts{Form::Kind::list};
   queues.fields = &infos_of<cluster_queue_fields>;
+  cohorts.fields = &infos_of<cohort_fields>;
   fair.fields = &infos_of<fair_sharing_fields>;
   static const Fields<K> table{
       field<K>("fairSharing", fair, read_fair_sharing,
@@ -152,11 +180,49 @@ const Fields<KueueSpec>& kueue_fields() {
       required(field<K>("clusterQueues", queues, read_cluster_queues,
                         "Queues and their quotas of GPUs.",
                         "[{name: team-a, flavors: [{name: a100, nominalQuota: 8}]}]")),
+      field<K>("cohorts", cohorts, read_cohorts,
+               "Cohorts below others or with quotas of their own; default: flat ones.",
+               "[{name: vision, parentName: all}]"),
   };
   return table;
 }
 
+namespace {
+
+void check_cohorts(Reader& reader, const YamlNode& node, const KueueSpec& kueue) {
+  const auto* at = node.find("cohorts");
+  if (at == nullptr) return;
+  const auto parent_of = [&](const std::string& name) {
+    for (const KueueCohortSpec& cohort : kueue.cohorts)
+      if (cohort.name == name) return cohort.parent;
+    return std::string();
+  };
+  bool nested = false;
+  for (const KueueCohortSpec& cohort : kueue.cohorts) {
+    nested = nested || !cohort.parent.empty();
+    std::string above = cohort.parent;
+    std::size_t steps = 0;  // a chain longer than there are cohorts runs in a circle
+    while (!above.empty() && ++steps <= kueue.cohorts.size()) above = parent_of(above);
+    if (!above.empty())
+      reader.error(at->key_at, fmt::format("cohort '{}' is its own parent", cohort.name),
+                   "parentName: the name of another cohort");
+    for (const KueueFlavorSpec& flavor : cohort.flavors)
+      if (cohort.parent.empty() && (flavor.borrowing_limit || flavor.lending_limit))
+        reader.error(at->key_at,
+                     fmt::format("flavor '{}' of cohort '{}' has a limit of borrowing or lending, "
+                                 "and the cohort has no parent",
+                                 flavor.name, cohort.name),
+                     "example: parentName: all");
+  }
+  if (nested && !kueue.fair_sharing.empty())
+    reader.error(at->key_at, "fair sharing between nested cohorts is not simulated yet",
+                 "leave fairSharing out, or parentName");
+}
+
+}  // namespace
+
 void check_kueue(Reader& reader, const YamlNode& node, const KueueSpec& kueue) {
+  check_cohorts(reader, node, kueue);
   const auto* queues = node.find("clusterQueues");
   if (queues == nullptr) return;
   for (const ClusterQueueSpec& queue : kueue.cluster_queues)

@@ -5,6 +5,26 @@
 // `cluster.scheduler:`.
 namespace reckon {
 
+namespace {
+
+const Fields<KubernetesSpec>& kubernetes_fields() {
+  using K = KubernetesSpec;
+  static const Fields<K> table{
+      word_field("scoringStrategy", &K::scoring,
+                 "Of NodeResourcesFit: which node a pod gets; default: LeastAllocated.",
+                 "MostAllocated"),
+      word_field("preemptionPolicy", &K::preemption,
+                 "Of the jobs' PriorityClasses; default: PreemptLowerPriority.", "Never"),
+      number_field("checkpoint", &K::checkpoint, duration_from_zero(),
+                   "A preempted job goes on from the last multiple of it; 0s: from where it was. "
+                   "Default: it starts again.",
+                   "30min"),
+  };
+  return table;
+}
+
+}  // namespace
+
 const Fields<SchedulerSpec>& scheduler_fields() {
   using S = SchedulerSpec;
   static const Fields<S> table{
@@ -12,8 +32,9 @@ const Fields<SchedulerSpec>& scheduler_fields() {
           "policy", &S::policy,
           "fifo: in order of arrival; easy_backfill: later jobs start where they do not delay the "
           "first that waits; sjf: the same, the shortest first; srtf, las: the shortest remaining "
-          "time, the least attained service first, and running jobs are suspended; slurm, kueue: "
-          "these systems; fifo_perf: Gavel's; the others choose nodes for pods that stay.",
+          "time, the least attained service first, and running jobs are suspended; slurm, kueue, "
+          "kubernetes: these systems; fifo_perf: Gavel's; the others choose nodes for pods that "
+          "stay.",
           "fgd")),
       number_field("time_per_iteration", &S::time_per_iteration, duration_above_zero(),
                    "Of Gavel: a round; default: 6min.", "6min"),
@@ -27,6 +48,10 @@ const Fields<SchedulerSpec>& scheduler_fields() {
       block_field<kueue_fields>(
           "kueue", &S::kueue, check_kueue, "Quotas of policy kueue, by its own names.",
           "{clusterQueues: [{name: a, flavors: [{name: a100, nominalQuota: 8}]}]}"),
+      block_field<kubernetes_fields>("kubernetes", &S::kubernetes, {},
+                                     "kube-scheduler of policy kubernetes; the pods of a job "
+                                     "start together. Default: its defaults.",
+                                     "{scoringStrategy: MostAllocated}"),
   };
   return table;
 }

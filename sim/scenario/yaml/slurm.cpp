@@ -56,6 +56,13 @@ const Fields<SlurmQosSpec>& qos_fields() {
       required(name_field("name", &Q::name, "Of the QOS.", "high")),
       number_field("Priority", &Q::priority, whole(0, kMostWeight),
                    "Over the highest of all QOS; default: 0.", "100"),
+      field<Q>(
+          "Preempt", Form{.kind = Form::Kind::list, .item = Form::Kind::text},
+          [](Reader& r, const YamlNode& n, Q& q) { q.preempt = r.texts(n); },
+          "QOS whose running jobs its own may preempt; default: none.", "[scavenger]"),
+      number_field("PreemptExemptTime", &Q::exempt_time, duration_from_zero(),
+                   "Its jobs run so long before they may be preempted; default: that of slurm.",
+                   "10min"),
       gpus_field("GrpTRES", &Q::grp_gpus, "GPUs of all its running jobs at most."),
       number_field("GrpJobs", &Q::grp_jobs, jobs, "Running jobs at most.", "100"),
       gpus_field("MaxTRESPU", &Q::max_gpus_per_user, "GPUs of a user at most."),
@@ -150,6 +157,24 @@ const Fields<SlurmSpec>& slurm_fields() {
       number_field("bf_max_job_test", &S::bf_max_job_test, whole(1, 1e6),
                    "Jobs that one look at the queue tries, the first by priority; default: 500.",
                    "500"),
+      word_field("PreemptMode", &S::preempt_mode,
+                 "REQUEUE: jobs of a QOS are requeued for those of one that lists it under "
+                 "Preempt (PreemptType=preempt/qos); default: OFF.",
+                 "REQUEUE"),
+      number_field("PreemptExemptTime", &S::preempt_exempt_time, duration_from_zero(),
+                   "A job runs so long before it may be preempted; default: 0s.", "10min"),
+      boolean_field("preempt_youngest_first", &S::preempt_youngest_first,
+                    "Who started last is preempted first; default: the lowest QOS priority, then "
+                    "the smallest job.",
+                    "true"),
+      number_field("requeue_delay", &S::requeue_delay, duration_from_zero(),
+                   "A requeued job starts again no sooner (cred_expire of AuthInfo, and a "
+                   "second); default: 121s.",
+                   "121s"),
+      number_field("checkpoint", &S::checkpoint, duration_from_zero(),
+                   "A requeued job goes on from the last multiple of it; 0s: from where it was. "
+                   "Default: it starts again.",
+                   "30min"),
       list_of<partition_fields>("partitions", &S::partitions,
                                 "PartitionName lines; default: one with all nodes.",
                                 "[{name: batch, Nodes: [a100], MaxTime: 2d}]"),
@@ -166,6 +191,20 @@ void check_slurm(Reader& reader, const YamlNode& node, const SlurmSpec& slurm) {
   const auto is_account = [&](const std::string& name) {
     return std::ranges::any_of(slurm.accounts, [&](const auto& a) { return a.name == name; });
   };
+  const auto* qos = node.find("qos");
+  for (const SlurmQosSpec& q : slurm.qos)
+    for (const std::string& name : q.preempt) {
+      const auto is_it = [&](const SlurmQosSpec& other) { return other.name == name; };
+      if (std::ranges::any_of(slurm.qos, is_it)) continue;
+      reader.error(qos->key_at,
+                   fmt::format("QOS '{}' preempts '{}', which is not there", q.name, name),
+                   "Preempt: names of other QOS");
+    }
+  const bool preempts =
+      std::ranges::any_of(slurm.qos, [](const SlurmQosSpec& q) { return !q.preempt.empty(); });
+  if (preempts && slurm.preempt_mode == SlurmPreemptMode::off)
+    reader.error(qos->key_at, "a QOS preempts others, and PreemptMode is OFF",
+                 "PreemptMode: REQUEUE");
   const auto* accounts = node.find("accounts");
   for (std::size_t k = 0; k < slurm.accounts.size() && accounts != nullptr; ++k) {
     // A chain longer than there are accounts runs in a circle.

@@ -26,7 +26,7 @@ void check_policy(Reader& reader, const YamlNode& root, const TraceSpec* trace,
     return reader.error(
         at->value.at,
         fmt::format("policy {} needs a trace, and the jobs are drawn", to_text(policy)),
-        "with arrivals: fifo, easy_backfill, sjf, srtf, las, slurm, kueue");
+        "with arrivals: fifo, easy_backfill, sjf, srtf, las, slurm, kueue, kubernetes");
   if (trace == nullptr) return;
   if (places != trace->load.has_value())
     reader.error(at->value.at,
@@ -46,7 +46,7 @@ void check_scheduler_blocks(Reader& reader, const YamlNode& scheduler, const Sch
                         std::string hint) {
     const bool asked = spec.policy == policy;
     const auto* block = scheduler.find(key);
-    if (asked && !there && block == nullptr && !reader.misspelt(key))
+    if (asked && !there && !hint.empty() && block == nullptr && !reader.misspelt(key))
       reader.error(scheduler.find("policy")->value.at,
                    fmt::format("policy {} needs the block '{}'", to_text(policy), key), hint);
     if (!asked && block != nullptr)
@@ -62,6 +62,7 @@ void check_scheduler_blocks(Reader& reader, const YamlNode& scheduler, const Sch
        "example: slurm: {PriorityWeightAge: 1000, PriorityWeightFairshare: 10000}");
   need("kueue", spec.kueue.has_value(), SchedulingPolicy::kueue,
        "example: kueue: {clusterQueues: [{name: a, flavors: [{name: POOL, nominalQuota: 8}]}]}");
+  need("kubernetes", true, SchedulingPolicy::kubernetes, "");
 }
 
 void read_durations(Reader& reader, const YamlNode& node, TraceSpec& trace) {

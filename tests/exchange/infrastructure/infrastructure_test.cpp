@@ -280,3 +280,25 @@ TEST_CASE("a scenario under Karpenter is exported as its own NodePools, and by n
   CHECK_THAT(written(Infrastructure::eksctl, scenario).errors,
              Contains("nodes that Karpenter makes") && Contains("reckon export karpenter"));
 }
+
+TEST_CASE(
+    "flex-start in Terraform has the arguments of GKE's page, and none where it is not meant") {
+  const std::string scenario = "flex-start-or-spot";
+  const Written queued = written(Infrastructure::terraform, scenario);
+  CHECK(queued.errors == "");
+  const Json file = Json::parse(queued.text);
+  check_resources(file);
+  const Json& pool = file.at("resource").at("google_container_node_pool").at("h100");
+  CHECK(pool.at("queued_provisioning").at("enabled") == true);
+  CHECK(pool.at("management").at("auto_repair") == false);
+  CHECK(pool.at("node_config").at("flex_start") == true);
+  CHECK(pool.at("node_config").at("max_run_duration") == "604800s");
+  CHECK(pool.at("node_config").at("reservation_affinity").at("consume_reservation_type") ==
+        "NO_RESERVATION");
+  const Json standard = Json::parse(
+      written(Infrastructure::terraform, scenario, {"cluster.pools.h100.provisioning=standard"})
+          .text);
+  const Json& plain = standard.at("resource").at("google_container_node_pool").at("h100");
+  CHECK_FALSE(plain.contains("queued_provisioning"));
+  CHECK_FALSE(plain.at("node_config").contains("flex_start"));
+}

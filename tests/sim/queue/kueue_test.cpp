@@ -19,6 +19,14 @@ ClusterQueueSpec queue(const std::string& name, int nominal, std::optional<int> 
   return spec;
 }
 
+KueueQuotas quotas_of(std::vector<ClusterQueueSpec> queues,
+                      std::vector<KueueCohortSpec> cohorts = {}) {
+  KueueSpec spec;
+  spec.cluster_queues = std::move(queues);
+  spec.cohorts = std::move(cohorts);
+  return {spec, kPool};
+}
+
 struct Asked {
   double submit = 0, duration = 0;
   int gpus = 1;
@@ -53,19 +61,19 @@ double end(const QueueRun& run, std::size_t k) {
 TEST_CASE("quotas, borrowing and lending limits are those of Kueue's page") {
   // https://kueue.sigs.k8s.io/docs/concepts/cluster_queue, with 9 and 12 of one resource.
   SECTION("Borrowing example: 12 + 9 while the other uses nothing") {
-    KueueQuotas q(std::vector{queue("a", 9), queue("b", 12)}, kPool);
+    KueueQuotas q = quotas_of({queue("a", 9), queue("b", 12)});
     CHECK(q.available(0, 0) == 21);
     CHECK(q.available(1, 0) == 21);
     q.use(1, 0, 5);
     CHECK(q.available(0, 0) == 16);
   }
   SECTION("BorrowingLimit 1: 9 + 1, and the other up to 12 + 9") {
-    const KueueQuotas q(std::vector{queue("a", 9, 1), queue("b", 12)}, kPool);
+    const KueueQuotas q = quotas_of({queue("a", 9, 1), queue("b", 12)});
     CHECK(q.available(0, 0) == 10);
     CHECK(q.available(1, 0) == 21);
   }
   SECTION("LendingLimit 1: 9 + 1 while the other uses at most 11, which can use 9 + 12") {
-    KueueQuotas q(std::vector{queue("a", 9), queue("b", 12, {}, 1)}, kPool);
+    KueueQuotas q = quotas_of({queue("a", 9), queue("b", 12, {}, 1)});
     CHECK(q.available(0, 0) == 10);
     CHECK(q.available(1, 0) == 21);
     q.use(1, 0, 11);
@@ -76,9 +84,59 @@ TEST_CASE("quotas, borrowing and lending limits are those of Kueue's page") {
   SECTION("without a cohort nothing is borrowed") {
     ClusterQueueSpec alone = queue("a", 9);
     alone.cohort.clear();
-    const KueueQuotas q(std::vector{alone, queue("b", 12)}, kPool);
+    const KueueQuotas q = quotas_of({alone, queue("b", 12)});
     CHECK(q.available(0, 0) == 9);
     CHECK(q.available(1, 0) == 12);
+  }
+}
+
+TEST_CASE("a cohort has quotas of its own, lends to the one above it and borrows from there") {
+  // left (a and b, 4 each) and right (c, 2) below all, which has 3 of its own.
+  const auto in = [](ClusterQueueSpec spec, const char* cohort) {
+    spec.cohort = cohort;
+    return spec;
+  };
+  const std::vector<ClusterQueueSpec> queues{in(queue("a", 4), "left"), in(queue("b", 4), "left"),
+                                             in(queue("c", 2), "right")};
+  const KueueCohortSpec all{"all", "", {{"default-flavor", 3, {}, {}}}}, right{"right", "all", {}};
+  SECTION("without limits all of it is shared") {
+    KueueQuotas q = quotas_of(queues, {all, {"left", "all", {}}, right});
+    for (const std::size_t k : {0, 1, 2}) CHECK(q.available(k, 0) == 4 + 4 + 2 + 3);
+    q.use(2, 0, 5);
+    CHECK(q.available(0, 0) == 8);
+    CHECK(q.same_cohort(0, 2));
+  }
+  SECTION("left lends 2 of its 8") {
+    KueueQuotas q =
+        quotas_of(queues, {all, {"left", "all", {{"default-flavor", 0, {}, 2}}}, right});
+    CHECK(q.available(2, 0) == 2 + 3 + 2);
+    q.use(0, 0, 6);  // of what left keeps
+    CHECK(q.available(2, 0) == 2 + 3 + 2);
+    CHECK(q.available(1, 0) == 2 + 2 + 3);
+    q.use(1, 0, 2);
+    CHECK(q.available(2, 0) == 2 + 3);
+    q.use(1, 0, -2);
+    q.use(0, 0, -6);
+    CHECK(q.available(2, 0) == 2 + 3 + 2);
+  }
+  SECTION("left borrows 1 at most, whoever of it") {
+    KueueQuotas q =
+        quotas_of(queues, {all, {"left", "all", {{"default-flavor", 0, 1, {}}}}, right});
+    CHECK(q.most(0, 0) == 8 + 1);
+    q.use(1, 0, 7);
+    CHECK(q.available(0, 0) == 2);
+    CHECK(q.available(2, 0) == 2 + 3 + 1);
+  }
+  SECTION("a queue takes back what a queue of another cohort below the same one has borrowed") {
+    KueueSpec kueue;
+    kueue.cluster_queues = queues;
+    kueue.cluster_queues[0].preemption.reclaim_within_cohort = ReclaimPolicy::any;
+    kueue.cohorts = {all, {"left", "all", {}}, right};
+    const QueueRun r =
+        kueue_run(list_of({{0, 100, 4, "c"}, {0, 100, 4, "c"}, {0, 100, 4, "c"}, {10, 5, 4, "a"}}),
+                  kueue, {{13, 1, 0}});
+    CHECK(kueue_start(r, 3) == 10);
+    CHECK(r.jobs[0].preemptions + r.jobs[1].preemptions + r.jobs[2].preemptions == 1);
   }
 }
 
@@ -173,7 +231,7 @@ TEST_CASE("withinClusterQueue evicts lower priorities, or newer ones of the same
 TEST_CASE("classic preemption evicts as few as it can, borrowers of lowest priority first") {
   ClusterQueueSpec mine = queue("mine", 8);
   mine.preemption = {ReclaimPolicy::any, WithinPolicy::lower_priority};
-  KueueQuotas quotas(std::vector{mine, queue("other", 4)}, kPool);
+  KueueQuotas quotas = quotas_of({mine, queue("other", 4)});
   std::vector<KueueWorkload> admitted;
   const auto admit = [&](std::size_t queue, int gpus, int priority) {
     admitted.push_back({admitted.size(), queue, gpus, priority, SimTime{},

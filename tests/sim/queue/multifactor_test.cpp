@@ -210,3 +210,85 @@ TEST_CASE("a team that is no account is told, with the account that was meant") 
   question.scheduler.slurm->accounts.push_back({.name = "intern"});
   CHECK_FALSE(note_of_accounts(question, list));
 }
+
+namespace {
+
+/// A node of eight GPUs: scavengers hold it, and `urgent` preempts them.
+SlurmSpec with_preemption() {
+  SlurmSpec slurm;
+  slurm.preempt_mode = SlurmPreemptMode::requeue;
+  slurm.qos = {{.name = "scavenger"},
+               {.name = "normal", .priority = 10},
+               {.name = "urgent", .priority = 100, .preempt = {"scavenger"}}};
+  slurm.weight_qos = 1000;
+  return slurm;
+}
+double multifactor_end(const QueueRun& run, std::size_t k) {
+  return double((run.jobs[k].end.value() - SimTime{}) / std::chrono::seconds(1));
+}
+
+}  // namespace
+
+TEST_CASE("a QOS requeues jobs of those that it lists under Preempt, no more than it needs") {
+  SlurmSpec slurm = with_preemption();
+  const std::vector<MultifactorJob> asked{
+      {.submit = 0, .duration = 100, .gpus = 5, .qos = "scavenger"},
+      {.submit = 1, .duration = 100, .gpus = 3, .qos = "scavenger"},
+      {.submit = 10, .duration = 20, .gpus = 2, .qos = "urgent"}};
+  SECTION("the smaller goes first, starts again after the credential's time, from the beginning") {
+    const QueueRun r = multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}});
+    CHECK(multifactor_start(r, 2) == 10);
+    CHECK(r.jobs[0].preemptions == 0);
+    CHECK(r.jobs[1].preemptions == 1);
+    CHECK(multifactor_start(r, 1) == 1);  // its first
+    CHECK(multifactor_end(r, 1) == 10 + 121 + 100);
+    CHECK(r.gpu_seconds == 5 * 100 + 3 * (9 + 100) + 2 * 20);
+  }
+  SECTION("with checkpoints it keeps whole intervals") {
+    slurm.checkpoint = Seconds{4};
+    const QueueRun r = multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}});
+    CHECK(multifactor_end(r, 1) == 10 + 121 + 92);
+    CHECK(r.gpu_seconds == 5 * 100 + 3 * (9 + 92) + 2 * 20);
+  }
+  SECTION("preempt_youngest_first: who started last goes, though it is larger") {
+    slurm.preempt_youngest_first = true;
+    std::vector<MultifactorJob> turned = asked;
+    std::swap(turned[0].gpus, turned[1].gpus);
+    const QueueRun r = multifactor_run(multifactor_list(turned), slurm, {{1, 8, 0}});
+    CHECK(r.jobs[0].preemptions == 0);
+    CHECK(r.jobs[1].preemptions == 1);
+  }
+  SECTION("nobody goes before PreemptExemptTime, and the job starts when it has passed") {
+    slurm.preempt_exempt_time = Seconds{30};
+    const QueueRun r = multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}});
+    CHECK(multifactor_start(r, 2) == 30);  // of the first, which is larger
+    CHECK(r.jobs[0].preemptions == 1);
+    CHECK(r.jobs[1].preemptions == 0);
+  }
+  SECTION("that of the QOS goes before") {
+    slurm.preempt_exempt_time = Seconds{30};
+    slurm.qos[0].exempt_time = Seconds{0};
+    const QueueRun r = multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}});
+    CHECK(multifactor_start(r, 2) == 10);
+  }
+  SECTION("a QOS that lists nobody waits, whatever its priority") {
+    std::vector<MultifactorJob> normal = asked;
+    normal[2].qos = "normal";
+    const QueueRun r = multifactor_run(multifactor_list(normal), slurm, {{1, 8, 0}});
+    CHECK(multifactor_start(r, 2) == 100);
+    CHECK(r.jobs[1].preemptions == 0);
+  }
+  SECTION("PreemptMode OFF") {
+    slurm.preempt_mode = SlurmPreemptMode::off;
+    const QueueRun r = multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}});
+    CHECK(multifactor_start(r, 2) == 100);
+  }
+  SECTION("nobody goes where that makes no room") {
+    std::vector<MultifactorJob> large = asked;
+    large[0].qos = "normal";
+    large[2].gpus = 4;
+    const QueueRun r = multifactor_run(multifactor_list(large), slurm, {{1, 8, 0}});
+    CHECK(multifactor_start(r, 2) == 100);
+    CHECK(r.jobs[1].preemptions == 0);
+  }
+}
