@@ -20,8 +20,7 @@ struct Reader {
     return first == other.first && count == other.count;
   }
   bool meets(const Reader& other) const {
-    return input == other.input && first < other.first + other.count &&
-           other.first < first + count;
+    return input == other.input && first < other.first + other.count && other.first < first + count;
   }
 };
 
@@ -109,7 +108,7 @@ TablePlaces::TablePlaces(const ModelGraph& model, const ParameterLayout& layout)
 /// Tables that read the same numbers name the same rows in the same order, which have the same
 /// places: whichever is last writes what the first wrote.
 BatchView TablePlaces::pull(const BatchView& batch, std::int64_t samples,
-                             GradientExchange& exchange) {
+                            GradientExchange& exchange) {
   BatchView view = batch;
   const auto count = static_cast<std::size_t>(samples);
   for (const Table& table : tables_) {

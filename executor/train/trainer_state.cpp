@@ -70,7 +70,8 @@ std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
   for (const ParameterSlot& slot : runtime_->layout().slots) {
     if (!slot.pulled || !options_.keeps_tables) continue;
     const auto count = static_cast<std::size_t>(elements(slot.global));
-    WholeTable& table = held_tables_.emplace_back(WholeTable{slot.first, std::vector<float>(count)});
+    WholeTable& table =
+        held_tables_.emplace_back(WholeTable{slot.first, std::vector<float>(count)});
     const auto add = [&](const std::string& name, std::vector<float>& numbers) {
       state.push_back(
           {whole_tensor(name, slot.global), std::as_writable_bytes(std::span(numbers))});

@@ -23,10 +23,10 @@ struct Job {
   int workers = 1, servers = 0;
   /// Keys of `workload`, one a line: model, dataset, batch_per_accelerator.
   std::string workload;
-  std::string megabytes;  // of gradients, as the table shows them
+  std::string megabytes;                      // of gradients, as the table shows them
   double worker_link = 30, server_link = 60;  // Mbit/s
-  double chief_link = 0;  // of the first worker; 0: as the others'
-  bool learned = false;   // calibration reads it
+  double chief_link = 0;                      // of the first worker; 0: as the others'
+  bool learned = false;                       // calibration reads it
 
   bool asynchronous() const { return kind == Exchange::asynchronous; }
 };
@@ -45,8 +45,7 @@ Json forecast(const test::Workspace& w, const std::string& file, const std::stri
 
 /// Runs the job, each process on its host. Its measurements lie in `out`; of a job that is learned
 /// from all that a run leaves. Throws std::runtime_error with what the processes said.
-void run(const test::Workspace& w, const Job& job, const std::string& file,
-         const std::string& out);
+void run(const test::Workspace& w, const Job& job, const std::string& file, const std::string& out);
 
 /// Median over the counted steps: of each step its longest on any worker, of an asynchronous job
 /// rank 0's.

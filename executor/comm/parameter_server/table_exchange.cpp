@@ -132,8 +132,8 @@ void TableExchange::fetch_state(std::size_t group, WholeTable& table) {
   std::vector<std::vector<float>> parts;
   parts.reserve(links_.size());
   for (std::size_t s = 0; s < links_.size(); ++s)
-    links_[s]->get_state(group, parts.emplace_back(job_.keys.count_on(group, int(s)) *
-                                                   table.optimizer.size()));
+    links_[s]->get_state(
+        group, parts.emplace_back(job_.keys.count_on(group, int(s)) * table.optimizer.size()));
   wait_for_all();
   for (std::vector<float>& buffer : table.optimizer) buffer.resize(table.values.size());
   for (std::size_t s = 0; s < links_.size(); ++s) {

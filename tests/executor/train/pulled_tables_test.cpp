@@ -87,8 +87,9 @@ TEST_CASE("numbers that are ids of a table and something else, too, are refused"
     const Diagnostics errors = cannot_pull_rows(model);
     return errors.empty() ? std::string() : format(errors);
   };
-  CHECK_THAT(said(two_readers(0, 2, false)),
-             Catch::Contains("layer 'other' reads numbers of a sample that are ids of table 'table'") &&
-                 Catch::Contains("sparse_embeddings=false"));
+  CHECK_THAT(
+      said(two_readers(0, 2, false)),
+      Catch::Contains("layer 'other' reads numbers of a sample that are ids of table 'table'") &&
+          Catch::Contains("sparse_embeddings=false"));
   CHECK_THAT(said(two_readers(2, 2, true)), Catch::Contains("ids of table 'other'"));
 }
