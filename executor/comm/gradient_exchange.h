@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -46,6 +47,13 @@ struct KeptPart {
   std::vector<std::span<float>> optimizer;
 };
 
+/// All of an embedding table of which ranks pull rows, row after row.
+struct WholeTable {
+  std::size_t table = 0;  // as in need_rows()
+  std::vector<float> values;
+  std::vector<std::vector<float>> optimizer = {};  // what the optimizer has of it, or left out
+};
+
 struct RankProgress {
   std::int64_t steps_done = 0;  // of the whole job, what it was resumed with included
   bool finished = false;        // it has said end_steps()
@@ -64,16 +72,28 @@ class GradientExchange {
   virtual void take_block(std::size_t /*of_them*/) {}
   /// Are gradients exchanged in every (micro-)batch's backward pass? Else in a step's last.
   virtual bool exchanges_every_pass() const { return false; }
-  /// Does a rank read of embedding tables only the rows that it has asked for? Then need_rows()
-  /// before each forward pass, with the ids that a table is asked for by the batch.
+  /// Does a rank have of embedding tables only the rows that it has asked for in this step? Then
+  /// the view has room for those, and need_rows() comes before each forward pass, with the ids that
+  /// the batch names.
   virtual bool pulls_rows() const { return false; }
-  /// On return `values` have the rows of the table whose first weight is at `table`; only rows that
-  /// were asked for in a step have a gradient in it. Ids in any order, as often as they come.
+  /// Of the table whose room in the view begins at `table`, the place of each id's row: row r of
+  /// the room has its values, and its gradient belongs there. Ids in any order, as often as they
+  /// come; a row keeps its place until the step, or drop_rows(), ends. Throws CommError.
+  virtual std::vector<std::size_t> need_rows(std::size_t /*table*/,
+                                             std::span<const std::int64_t> /*ids*/) {
+    return {};
+  }
+  /// After passes without a gradient: the rows that they asked for are not this step's.
+  virtual void drop_rows() {}
+  /// Before start(), where rows are pulled: who fills in the first values of a whole table. It is
+  /// asked on rank 0 alone, for one table after the other.
+  virtual void draw_tables_by(
+      std::function<void(std::size_t table, std::span<float> values)> /*draw*/) {}
+  /// Between steps, whole tables in the order of the view, as all ranks have made them.
   /// Throws CommError.
-  virtual void need_rows(std::size_t /*table*/, std::span<const std::int64_t> /*ids*/) {}
-  /// Between steps: `values` become what all ranks have made, rows that were not asked for too.
-  /// Throws CommError.
-  virtual void fetch_values() {}
+  virtual std::vector<WholeTable> fetch_tables(bool /*with_optimizer*/) { return {}; }
+  /// The optimizer's state of tables, as restore_optimizer_state() does that of the view.
+  virtual void restore_tables(std::span<const WholeTable> /*tables*/) {}
   /// Before each backward pass: those of the pass before may still be on their way.
   virtual void begin_backward() {}
   /// How long the thread that computes has waited in passes since the last call.

@@ -145,6 +145,7 @@ void initialise(const ModelGraph& model, const ParameterLayout& layout, std::uin
   workers.run(static_cast<std::int64_t>(layout.slots.size()), [&](std::int64_t task, int) {
     const ParameterSlot& slot = layout.slots[static_cast<std::size_t>(task)];
     RandomStream stream(seed, 0, kWeights, hash_of(slot.name));
+    if (slot.pulled) return;
     if (slot.global.empty())
       fill(rules.of(slot), stream, values.subspan(slot.first, slot.count));
     else

@@ -19,6 +19,7 @@ namespace reckon {
 ///    modeling_gpt2.py, nanoGPT]; biases 0.
 ///  - Norms: weight 1, bias 0. LoRA: A as torch.nn.Linear, B 0, so that the adapters begin at no
 ///    change [Hu 2021, section 4.1].
+/// Slots that are pulled stay as they are.
 void initialise(const ModelGraph& model, const ParameterLayout& layout, std::uint64_t seed,
                 Workers& workers, std::span<float> values);
 

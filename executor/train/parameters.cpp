@@ -111,6 +111,7 @@ ParameterLayout parameter_layout(const ModelGraph& model, const RankModel& rank)
 }
 
 std::vector<SlotSlice> slices_of(const ParameterSlot& slot, const std::string& name) {
+  if (slot.pulled) return {};
   if (slot.global.empty()) return {{whole_tensor(name, slot.shape), slot.first, slot.count}};
   std::vector<SlotSlice> slices;
   for (const SlotPart& part : slot.parts)

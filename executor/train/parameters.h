@@ -34,6 +34,9 @@ struct ParameterSlot {
   /// Tensor ranks have summands of its gradient: GraphRuntime::backward() adds them up.
   bool sums_gradient = false;
   bool of_experts = false;  // expert ranks have others: replicas are those of `expert_state`
+  /// Of an embedding table on parameter servers: what lies here are rows of a step
+  /// (pulled_layout()), and no slice of the tensor stays.
+  bool pulled = false;
   bool copied = false;  // a weight of another stage of a pipeline, to which a layer here is tied
 
   const Shape& global_shape() const { return global.empty() ? shape : global; }

@@ -4,7 +4,14 @@
 #include <cmath>
 #include <numbers>
 
+#include "sim/model/lookup_tables.h"
+
 namespace reckon {
+
+bool pulls_rows(const PlannedWorkload& job) {
+  return job.strategy.servers && job.strategy.servers->sparse_embeddings &&
+         !lookup_tables(job.model).empty();
+}
 
 OptimizerRule optimizer_rule(const PlannedWorkload& job) {
   const PlannedOptimizer& o = job.optimizer_settings;

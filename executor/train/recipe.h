@@ -9,6 +9,9 @@
 // From what the plan says to what the optimizer does.
 namespace reckon {
 
+/// Do workers have of embedding tables the rows of a step alone?
+bool pulls_rows(const PlannedWorkload& job);
+
 OptimizerRule optimizer_rule(const PlannedWorkload& job);
 
 /// Of step `step` (from 0) of `steps`. Warm-up: rate * (step + 1) / warmup_steps [Goyal 2017,

@@ -6,6 +6,8 @@
 
 #include "executor/train/graph_runtime.h"
 #include "executor/train/parallel/rank_model.h"
+#include "executor/train/pulled_tables.h"
+#include "executor/train/recipe.h"
 #include "sim/step/network/collectives_cpu.h"
 
 namespace reckon {
@@ -87,6 +89,9 @@ Diagnostics cannot_train(const Plan& plan) {
   if (servers && (strategy.servers->colocated || strategy.servers->shards != ServerShards::even))
     problems.add("the worker's parameter servers are processes of their own that hold equal parts",
                  "colocated and shards other than even are simulated only");
+  if (servers && pulls_rows(job))
+    for (Diagnostic& problem : cannot_pull_rows(job.model))
+      problems.all.push_back(std::move(problem));
   if (servers && job.optimizer_settings.clip_norm > 0)
     problems.add(fmt::format("parameter servers do not clip gradients, and clip_norm is {}",
                              job.optimizer_settings.clip_norm),

@@ -12,33 +12,12 @@
 #include "executor/train/lap.h"
 #include "executor/train/recipe.h"
 #include "sim/base/check.h"
-#include "sim/model/lookup_tables.h"
 
 namespace reckon {
 namespace {
 
 void report(const TrainerHooks& hooks, std::int64_t step, ProgressPhase phase) {
   if (hooks.progress) hooks.progress(step, phase);
-}
-
-/// The tables whose rows a batch names, in the flat buffer. An exchange knows which it pulls.
-std::vector<Trainer::PulledTable> tables_of(const ModelGraph& model,
-                                            const ParameterLayout& layout) {
-  std::vector<Trainer::PulledTable> pulled;
-  for (const LookupTable& table : lookup_tables(model)) {
-    const auto slot = std::ranges::find(layout.slots, table.layer, &ParameterSlot::layer);
-    RECKON_CHECK(slot != layout.slots.end());
-    std::size_t input = 0;
-    for (const Layer& layer : model.layers()) {
-      if (layer.id == table.input) break;
-      input += std::holds_alternative<InputLayer>(layer.op) ? 1 : 0;
-    }
-    pulled.push_back({.first_weight = slot->first,
-                      .input = input,
-                      .first = static_cast<std::size_t>(table.first),
-                      .ids = static_cast<std::size_t>(table.ids)});
-  }
-  return pulled;
 }
 
 }  // namespace
@@ -52,12 +31,15 @@ RankShare share_of(const PlannedWorkload& job, int rank, int workers) {
 
 Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
                  GradientExchange& exchange, Workers& workers)
-    : Trainer(
-          model, options, data, exchange, workers,
-          make_cpu_runtime(
-              model,
-              {.batch = options.micro_batch, .recompute = options.recompute, .seed = options.seed},
-              workers)) {}
+    : Trainer(model, options, data, exchange, workers,
+              make_cpu_runtime(model,
+                               {.batch = options.micro_batch,
+                                .recompute = options.recompute,
+                                .seed = options.seed,
+                                .layout = exchange.pulls_rows() ? std::optional(pulled_layout(
+                                                                      model, options.share.own))
+                                                                : std::nullopt},
+                               workers)) {}
 
 Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
                  GradientExchange& exchange, Workers& workers, std::unique_ptr<StepRuntime> runtime)
@@ -69,79 +51,13 @@ Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSour
       format_(sample_format(model)),
       runtime_(std::move(runtime)) {
   RECKON_CHECK(options_.share.own % options_.micro_batch == 0);
-  if (exchange_.pulls_rows()) pulled_tables_ = tables_of(model, runtime_->layout());
+  if (exchange_.pulls_rows()) {
+    pulled_.emplace(model, runtime_->layout());
+    exchange_.draw_tables_by(
+        [this](std::size_t table, std::span<float> first) { draw_table(table, first); });
+  }
   if (exchange_.blocks_to_take().empty())
     initialise(model, runtime_->layout(), options_.seed, workers, runtime_->values());
-}
-
-/// (slice of the tensor, buffer of FlatOptimizer::state()) of each.
-/// What is frozen has none.
-template <class Take>
-void Trainer::for_optimizer_tensors(std::size_t buffers, Take take) const {
-  for (const ParameterSlot& slot : runtime_->layout().slots)
-    for (std::size_t k = 0; slot.trained && k < buffers; ++k)
-      for (const SlotSlice& slice : slices_of(slot, optimizer_tensor(slot.name, k, buffers)))
-        take(slice, k);
-}
-
-/// The parts by tensor: (slice, its numbers), of parameters and of the optimizer.
-template <class Take>
-void Trainer::for_kept_slices(const std::vector<KeptPart>& kept, Take take) const {
-  for (const KeptPart& part : kept)
-    for (const ParameterSlot& slot : runtime_->layout().slots)
-      for (const SlotSlice& held : slices_of(slot, slot.name)) {
-        const std::size_t begin = std::max(part.range.first, held.first);
-        const std::size_t end =
-            std::min(part.range.first + part.range.count, held.first + held.count);
-        if (begin >= end) continue;
-        std::size_t at = begin - part.range.first;
-        for (Box& box : boxes_of_run(held.tensor.box.length, std::int64_t(begin - held.first),
-                                     std::int64_t(end - begin))) {
-          const auto count = static_cast<std::size_t>(elements(box.length));
-          for (std::size_t d = 0; d < box.first.size(); ++d)
-            box.first[d] += held.tensor.box.first[d];
-          TensorSlice slice{.name = slot.name, .global = held.tensor.global, .box = std::move(box)};
-          take(slot, slice, part.values.subspan(at, count));
-          for (std::size_t k = 0; k < part.optimizer.size(); ++k) {
-            slice.name = optimizer_tensor(slot.name, k, part.optimizer.size());
-            take(slot, slice, part.optimizer[k].subspan(at, count));
-          }
-          at += count;
-        }
-      }
-}
-
-std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
-  steps_done_ = steps_done;
-  std::vector<RestoreTensor> state;
-  const auto add_statistics = [&] {
-    for (const RunningStatistics<float>& s : runtime_->running_statistics())
-      state.push_back({whole_tensor(s.name, {std::int64_t(s.values.size())}),
-                       std::as_writable_bytes(s.values)});
-  };
-  if (exchange_.keeps_parts()) {
-    restored_parts_ = true;
-    start_exchange();
-    for_kept_slices(exchange_.kept_parts(),
-                    [&](const ParameterSlot&, const TensorSlice& slice, std::span<float> values) {
-                      state.push_back({slice, std::as_writable_bytes(values)});
-                    });
-    add_statistics();
-    return state;
-  }
-  const std::span<float> values = runtime_->values();
-  for (const ParameterSlot& slot : runtime_->layout().slots)
-    for (const SlotSlice& slice : slices_of(slot, slot.name))
-      state.push_back(
-          {slice.tensor, std::as_writable_bytes(values.subspan(slice.first, slice.count))});
-  add_statistics();
-  for (std::size_t k = 0; k < options_.optimizer_buffers; ++k)
-    restored_optimizer_.emplace_back(runtime_->layout().count);
-  for_optimizer_tensors(options_.optimizer_buffers, [&](const SlotSlice& slice, std::size_t k) {
-    const auto part = restored_optimizer_[k].span().subspan(slice.first, slice.count);
-    state.push_back({slice.tensor, std::as_writable_bytes(part)});
-  });
-  return state;
 }
 
 /// With its first values, a block after the other where no rank holds all of them.
@@ -171,80 +87,20 @@ void Trainer::start(bool restores_optimizer) {
     for (std::size_t k = 0; k < optimizer.size(); ++k)
       std::ranges::copy(restored_optimizer_[k].span(), optimizer[k].begin());
     exchange_.restore_optimizer_state();
+    exchange_.restore_tables(held_tables_);
   }
   restored_optimizer_.clear();
+  held_tables_.clear();
 }
 
-/// A gradient may leave the range of numbers behind a loss that is one. Saved, it would be what
-/// every further start ends with.
-void Trainer::check_parameters(std::span<const float> values) const {
-  const auto at = std::ranges::find_if_not(values, [](float x) { return std::isfinite(x); });
-  if (at != values.end())
-    throw TrainingError(
-        fmt::format("a parameter is {} after {} steps, nothing of them is saved: training cannot "
-                    "go on; a lower "
-                    "learning rate, a longer warm-up or clip_norm may help",
-                    std::isnan(*at) ? "not a number" : "infinite", steps_done_));
-}
-
-std::vector<StateTensor> Trainer::trained() {
-  exchange_.fetch_values();
-  runtime_->to_host();
-  std::vector<StateTensor> tensors;
-  const std::span<const float> values = runtime_->values();
-  check_parameters(values);
-  for (const ParameterSlot& slot : runtime_->layout().slots)
-    for (const SlotSlice& slice : slices_of(slot, slot.name))
-      if (!slot.copied)
-        tensors.push_back({slice.tensor, std::as_bytes(values.subspan(slice.first, slice.count))});
-  add_statistics_to(tensors);
-  return tensors;
-}
-
-void Trainer::add_statistics_to(std::vector<StateTensor>& tensors) {
-  for (const RunningStatistics<float>& s : runtime_->running_statistics())
-    tensors.push_back(
-        {whole_tensor(s.name, {std::int64_t(s.values.size())}), std::as_bytes(s.values)});
-}
-
-std::vector<StateTensor> Trainer::state() {
-  if (exchange_.keeps_parts()) {
-    std::vector<StateTensor> slices;
-    const std::vector<KeptPart> kept = exchange_.kept_parts();
-    for (const KeptPart& part : kept) check_parameters(part.values);
-    for_kept_slices(
-        kept, [&](const ParameterSlot& slot, const TensorSlice& slice, std::span<float> values) {
-          if (!slot.copied) slices.push_back({slice, std::as_bytes(values)});
-        });
-    add_statistics_to(slices);
-    return slices;
-  }
-  std::vector<StateTensor> tensors = trained();
-  const auto optimizer = exchange_.optimizer_state();
-  for_optimizer_tensors(optimizer.size(), [&](const SlotSlice& slice, std::size_t k) {
-    const auto part = optimizer[k].subspan(slice.first, slice.count);
-    tensors.push_back({slice.tensor, std::as_bytes(part)});
-  });
-  return tensors;
-}
-
-/// Those of all micro-batches of a step: each row travels once.
-void Trainer::pull_rows_of(const BatchView& batch) {
-  std::vector<std::int64_t> ids;
-  for (const PulledTable& table : pulled_tables_) {
-    const std::span<const float> all = batch.inputs[table.input];
-    const std::size_t samples = static_cast<std::size_t>(options_.micro_batch);
-    const std::size_t each = all.size() / samples;
-    ids.clear();
-    for (std::size_t b = 0; b < samples; ++b)
-      for (std::size_t k = 0; k < table.ids; ++k)
-        ids.push_back(static_cast<std::int64_t>(all[b * each + table.first + k]));
-    exchange_.need_rows(table.first_weight, ids);
-  }
+/// Of all micro-batches of a step each row travels once.
+BatchView Trainer::with_rows(const BatchView& batch) {
+  return pulled_ ? pulled_->pull(batch, options_.micro_batch, exchange_) : batch;
 }
 
 StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks) {
   const std::int64_t step = steps_done_;
+  held_tables_.clear();
   const RankShare& share = options_.share;
   StepMeasurement m{.step = step, .samples = share.global_batch};
   m.learning_rate = learning_rate(options_.optimizer, step, options_.steps);
@@ -259,7 +115,7 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
            [&] {
              BatchView batch = loader.next().batch->view();
              Lap lap;
-             pull_rows_of(batch);
+             batch = with_rows(batch);
              pulling += lap.next();
              return batch;
            },
@@ -330,8 +186,9 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
 }
 
 double Trainer::evaluate(const BatchView& batch) {
-  exchange_.fetch_values();
-  return runtime_->forward(batch, {steps_done_, 0}, false);
+  const double loss = runtime_->forward(with_rows(batch), {steps_done_, 0}, false);
+  exchange_.drop_rows();
+  return loss;
 }
 
 }  // namespace reckon

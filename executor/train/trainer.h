@@ -1,12 +1,14 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
 #include "executor/comm/gradient_exchange.h"
 #include "executor/train/checkpoint/checkpoint_shard.h"
 #include "executor/train/data/source.h"
+#include "executor/train/pulled_tables.h"
 #include "executor/train/records/progress.h"
 #include "executor/train/step_runtime.h"
 #include "sim/scenario/plan.h"
@@ -36,6 +38,8 @@ struct TrainerOptions {
   PlannedOptimizer optimizer;         // its schedule
   std::size_t optimizer_buffers = 1;  // FlatOptimizer::state(): 2 of AdamW
   int data_threads = 1;
+  /// Where rows of embedding tables are pulled: this rank's state has the whole tables, too.
+  bool keeps_tables = true;
 };
 
 /// One step as this rank saw it. Wall times; `seconds` is all of the step, the checkpoint included.
@@ -65,16 +69,11 @@ struct TrainerHooks {
 
 class Trainer {
  public:
-  /// Where rows of a table are pulled: its first weight in the flat buffer, and where in a sample's
-  /// input its ids are.
-  struct PulledTable {
-    std::size_t first_weight = 0, input = 0, first = 0, ids = 0;
-  };
-
   /// Draws the first weights. All arguments must outlive it. cannot_run(model) must be empty.
   Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
           GradientExchange& exchange, Workers& workers);
-  /// The same on any runtime, whose batch is options.micro_batch. The exchange works on
+  /// The same on any runtime, whose batch is options.micro_batch, and whose layout pulled_layout()
+  /// of options.share.own where the exchange pulls rows. The exchange works on
   /// runtime->exchanged().
   Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
           GradientExchange& exchange, Workers& workers, std::unique_ptr<StepRuntime> runtime);
@@ -115,7 +114,10 @@ class Trainer {
 
  private:
   StepMeasurement run_step(class DataLoader& loader, const TrainerHooks& hooks);
-  void pull_rows_of(const BatchView& batch);
+  BatchView with_rows(const BatchView& batch);
+  void draw_table(std::size_t table, std::span<float> values);
+  const WholeTable* held(const ParameterSlot& slot) const;
+  std::vector<StateTensor> values_of_slots();
   void start_exchange();
   void check_loss(double loss, const StepMeasurement& m) const;
   void check_parameters(std::span<const float> values) const;
@@ -131,8 +133,9 @@ class Trainer {
   const DataSource& data_;
   GradientExchange& exchange_;
   SampleFormat format_;
-  std::vector<PulledTable> pulled_tables_;
   std::unique_ptr<StepRuntime> runtime_;
+  std::optional<TablePlaces> pulled_;
+  std::vector<WholeTable> held_tables_;  // restored, until start(); fetched, until the next step
   std::vector<AlignedBuffer<float>> restored_optimizer_;  // until start()
   std::int64_t steps_done_ = 0;
   bool restored_parts_ = false;  // into the exchange's parts, which has started

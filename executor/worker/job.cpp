@@ -14,6 +14,7 @@
 #include "executor/comm/thread_communicator.h"
 #include "executor/train/layouts/layout_training.h"
 #include "executor/train/products/matrix.h"
+#include "executor/train/pulled_tables.h"
 #include "executor/train/recipe.h"
 #include "executor/train/records/run_lock.h"
 #include "executor/train/stop_signal.h"
@@ -21,7 +22,6 @@
 #include "executor/worker/compute.h"
 #include "executor/worker/session.h"
 #include "sim/base/standard_streams.h"
-#include "sim/model/lookup_tables.h"
 #include "sim/scenario/resolve/one_worker.h"
 
 namespace reckon::worker {
@@ -109,18 +109,17 @@ constexpr Seconds kServerTimeout{120};  // longest wait for a worker or a server
 
 ServerJob server_job(const JobOptions& options, const PlannedWorkload& job,
                      const WorkerIdentity& me) {
-  const ParameterLayout layout = parameter_layout(job.model);
+  const ParameterLayout layout = pulls_rows(job)
+                                     ? pulled_layout(job.model, share_of(job, 0, me.workers).own)
+                                     : parameter_layout(job.model);
   std::vector<ParameterRange> layers;
   std::vector<TableKeys> tables;
-  const auto pulled = job.strategy.servers->sparse_embeddings ? lookup_tables(job.model)
-                                                              : std::vector<LookupTable>{};
   for (const ParameterSlot& slot : layout.slots) {
     layers.push_back({slot.first, slot.count});
     TableKeys& keys = tables.emplace_back();
-    if (const auto table = std::ranges::find(pulled, slot.layer, &LookupTable::layer);
-        table != pulled.end())
-      keys = {.rows = static_cast<std::size_t>(table->rows),
-              .width = static_cast<std::size_t>(table->width),
+    if (slot.pulled)
+      keys = {.rows = static_cast<std::size_t>(slot.global.front()),
+              .width = static_cast<std::size_t>(slot.global.back()),
               .rule = job.strategy.servers->rows};
   }
   return {.keys = server_keys(layers, std::vector<double>(static_cast<std::size_t>(me.servers), 1),
@@ -216,7 +215,9 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
       .batch =
           micro_batch_of(share.own, options.micro_batch.value_or(job.strategy.layout.micro_batch)),
       .recompute = job.strategy.layout.recompute,
-      .seed = plan.seed};
+      .seed = plan.seed,
+      .layout =
+          pulls_rows(job) ? std::optional(pulled_layout(job.model, share.own)) : std::nullopt};
   LayoutTraining training = make_training(options, job, me, peers, compute.get(), passes, workers);
   Trainer trainer(job.model,
                   {.share = training.share,
@@ -226,7 +227,8 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
                    .recompute = job.strategy.layout.recompute,
                    .optimizer = job.optimizer_settings,
                    .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
-                   .data_threads = options.data_threads},
+                   .data_threads = options.data_threads,
+                   .keeps_tables = me.rank == 0},
                   *source, *training.exchange, workers, std::move(training.runtime));
   const ComputeName name =
       compute ? compute->name()

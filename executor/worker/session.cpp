@@ -34,7 +34,7 @@ CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan
           // Others' steps, which rank 0's number of the set does not count, go on.
           .replaces = !job.strategy.synchronous(),
           .accept_changes = options.accept_changes,
-          .parts = cuts_the_model(job.strategy.kind)};
+          .parts = cuts_the_model(job.strategy.kind) || pulls_rows(job)};
 }
 
 }  // namespace

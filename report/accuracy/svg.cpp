@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <set>
+#include <map>
+#include <vector>
 
 #include "report/accuracy/accuracy.h"
 #include "report/markup.h"
@@ -12,6 +14,7 @@ namespace {
 
 constexpr double kSize = 640, kLeft = 80, kTop = 50;  // the square of the axes
 constexpr double kLegend = 210;
+constexpr double kPanel = 300, kPanelLabels = 210, kBar = 22;  // of what is drawn below
 
 // Ten colours that stay apart in print and for most colour-blind readers (Tol, "muted" and greys).
 constexpr std::array<std::string_view, 10> kColours{"#332288", "#88CCEE", "#44AA99", "#117733",
@@ -66,6 +69,89 @@ std::string diagonal(const Axis& axis, double factor, std::string_view style) {
   return line(kLeft + x1, kTop + kSize - x1 - up, kLeft + x2, kTop + kSize - x2 - up, style);
 }
 
+std::string plot_text(double x, double y, std::string_view anchor, std::string_view words) {
+  return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
+                     markup_text(words));
+}
+
+/// Nine of ten, as a line through the run's dot.
+std::string interval_line(const Axis& axis, const ScoredRun& r, std::string_view colour) {
+  if (r.low <= 0 || r.high <= r.low) return "";
+  const auto y = [&](double rate) { return kTop + kSize - std::clamp(axis.at(rate), 0.0, kSize); };
+  const double x = kLeft + axis.at(r.measured);
+  return line(x, y(r.low), x, y(r.high),
+              fmt::format("stroke=\"{}\" stroke-opacity=\"0.18\"", colour));
+}
+
+struct PlotBar {
+  std::string name;
+  double share = 0;          // of the panel's width
+  std::string value;         // beside it
+  double low = 0, high = 0;  // a band behind it; equal: none
+};
+
+/// Bars under each other, from `left`; what a full one is stands at its end.
+std::string bar_panel(double left, double top, std::string_view title,
+                      const std::vector<PlotBar>& bars) {
+  std::string out = plot_text(left, top, "start", title);
+  const double from = left + kPanelLabels;
+  for (std::size_t k = 0; k < bars.size(); ++k) {
+    const PlotBar& bar = bars[k];
+    const double y = top + 14 + kBar * double(k);
+    const auto rect = [&](double x, double width, double height, std::string_view style) {
+      return fmt::format(
+          "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" {}/>\n", x,
+          y + (kBar - 4 - height) / 2, width, height, style);
+    };
+    if (bar.high > bar.low)
+      out += rect(from + bar.low * kPanel, (bar.high - bar.low) * kPanel, kBar - 4,
+                  "fill=\"#dddddd\"");
+    out += rect(from, std::clamp(bar.share, 0.0, 1.0) * kPanel, kBar - 12, "fill=\"#332288\"");
+    out += plot_text(from - 8, y + 13, "end", bar.name);
+    out += plot_text(from + kPanel + 8, y + 13, "start", bar.value);
+  }
+  return out;
+}
+
+/// By what is near a run, where that is told.
+const std::vector<NamedScores>* classes_of(const AccuracyReport& report) {
+  for (const auto& [name, parts] : report.cold.by)
+    if (name == "evidence" && !parts.empty()) return &parts;
+  return nullptr;
+}
+
+/// How many runs lie within their interval: nine of ten are to. The band is where the share of so
+/// many runs falls 19 times of 20 if their intervals are right.
+std::vector<PlotBar> coverage_bars(const AccuracyReport& report) {
+  std::vector<PlotBar> bars;
+  const auto add = [&](const std::string& name, const Scores& s) {
+    constexpr double kRight = 0.9, kTwoSided = 1.96;
+    const double band = kTwoSided * std::sqrt(kRight * (1 - kRight) / double(s.runs));
+    bars.push_back({name, s.interval_coverage,
+                    fmt::format("{:.0f} % of {}", 100 * s.interval_coverage, s.runs), kRight - band,
+                    std::min(1.0, kRight + band)});
+  };
+  if (const auto* classes = classes_of(report))
+    for (const NamedScores& one : *classes) add(one.name, one.runs);
+  if (report.cold.runs.runs > 0) add("all", report.cold.runs);
+  return bars;
+}
+
+/// How wide intervals are at the median, before a run of one's own and after one.
+std::vector<PlotBar> width_bars(const AccuracyReport& report) {
+  std::vector<PlotBar> bars;
+  const auto add = [&](const std::string& name, const Scores& s) {
+    bars.push_back({name, s.interval_median_half_width,
+                    fmt::format("+-{:.0f} %", 100 * s.interval_median_half_width)});
+  };
+  if (const auto* classes = classes_of(report))
+    for (const NamedScores& one : *classes) add(one.name, one.runs);
+  if (report.cold.runs.runs > 0) add("all, before a run", report.cold.runs);
+  for (const WarmEvaluation& warm : report.warm)
+    add(fmt::format("after {} of the same kind", warm.points), warm.rest.runs);
+  return bars;
+}
+
 }  // namespace
 
 std::string accuracy_svg(const AccuracyReport& report) {
@@ -75,7 +161,10 @@ std::string accuracy_svg(const AccuracyReport& report) {
   std::size_t next = 0;
   for (auto& [source, index] : sources) index = next++;
 
-  const double width = kLeft + kSize + kLegend, height = kTop + kSize + 60;
+  const auto covered = coverage_bars(report), widths = width_bars(report);
+  const double below = kTop + kSize + 90, second = kLeft + kPanelLabels + kPanel + 110;
+  const double width = std::max(kLeft + kSize + kLegend, second + kPanelLabels + kPanel + 110);
+  const double height = below + 30 + kBar * double(std::max(covered.size(), widths.size()));
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" "
       "height=\"{1:.0f}\" font-family=\"sans-serif\" font-size=\"12\">\n"
@@ -90,6 +179,8 @@ std::string accuracy_svg(const AccuracyReport& report) {
   out += diagonal(axis, 1, "stroke=\"black\"");
   out += diagonal(axis, 1.25, "stroke=\"#888888\" stroke-dasharray=\"4 4\"");
   out += diagonal(axis, 0.8, "stroke=\"#888888\" stroke-dasharray=\"4 4\"");
+  for (const ScoredRun& r : report.runs)
+    out += interval_line(axis, r, kColours[sources[r.at.source] % kColours.size()]);
   for (const ScoredRun& r : report.runs)
     out += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\" fill-opacity=\"0.55\"/>\n",
@@ -113,6 +204,9 @@ std::string accuracy_svg(const AccuracyReport& report) {
       "<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"#666666\">dashed: 25 % fast, 20 % "
       "slow</text>\n",
       kLeft + kSize + 16, kTop + kSize);
+  out += bar_panel(kLeft, below, "runs within their 90 % interval (band: 19 of 20 such counts)",
+                   covered);
+  out += bar_panel(second, below, "half of the 90 % interval, median", widths);
   return out + "</svg>\n";
 }
 

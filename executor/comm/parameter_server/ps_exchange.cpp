@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "executor/comm/parameter_server/server_link.h"
+#include "executor/comm/parameter_server/table_exchange.h"
 #include "sim/base/check.h"
 
 namespace reckon {
@@ -28,20 +29,22 @@ class PsExchange final : public GradientExchange {
         trained += t.count;
       trained_.push_back(trained);
     }
-    rows_.resize(job_.keys.groups.size());
-    for (std::size_t g = 0; g < rows_.size(); ++g) {
-      if (!job_.keys.is_table(g)) continue;
-      has_tables_ = true;
-      rows_[g].named.resize(job_.keys.tables[g].rows);
-      rows_[g].pushed.resize(std::size_t(job_.keys.servers()));
-    }
     missing_ = trained_;
   }
 
   void start(ParameterView parameters) override;
-  bool pulls_rows() const override { return has_tables_; }
-  void need_rows(std::size_t table, std::span<const std::int64_t> ids) override;
-  void fetch_values() override;
+  bool pulls_rows() const override { return tables_.any(); }
+  std::vector<std::size_t> need_rows(std::size_t table,
+                                     std::span<const std::int64_t> ids) override {
+    return tables_.need(step_known_ ? step_ : 0, table, ids, parameters_.values);
+  }
+  void drop_rows() override { tables_.drop(); }
+  void draw_tables_by(TableExchange::Draw draw) override { tables_.draw_by(std::move(draw)); }
+  std::vector<WholeTable> fetch_tables(bool with_optimizer) override {
+    return tables_.fetch(step_known_ ? step_ : 0, parameters_.values,
+                         with_optimizer ? state_buffers() : 0);
+  }
+  void restore_tables(std::span<const WholeTable> tables) override { tables_.restore(tables); }
   void gradient_ready(ParameterRange range) override;
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override;
   std::vector<std::span<float>> optimizer_state() override;
@@ -58,28 +61,18 @@ class PsExchange final : public GradientExchange {
  private:
   void push(std::size_t group);
   std::vector<ServerLink::Times> wait_for_all();
-  void push_rows(std::size_t group);
+  void initialize_dense();
   template <class Body>
-  void for_each_part(const Body& body);  // body(link, group, server)
+  void for_each_dense_part(const Body& body);  // body(link, group, server)
   std::size_t state_buffers() const {
     return std::holds_alternative<AdamW>(job_.optimizer) ? 2 : 1;
   }
 
-  /// Of a table: the rows of this step, and what of them is on its way to a server.
-  struct StepRows {
-    std::vector<bool> named;                     // by row
-    std::vector<RowId> ids;                      // those, ascending from push_rows() on
-    std::vector<std::vector<std::byte>> pushed;  // by server
-  };
-
   const int rank_;
   const ServerJob job_;
-  bool has_tables_ = false;
-  std::vector<StepRows> rows_;  // by group
-  Seconds pulling_rows_{};      // in this step
-  Bytes sent_for_rows_{};
   ParameterView parameters_;
-  std::vector<std::unique_ptr<ServerLink>> links_;
+  TableExchange tables_{job_, links_};  // goes behind the links, which send what it has
+  TableExchange::Links links_;
   std::vector<std::size_t> trained_, missing_;  // by group: keys; of them, not yet ready
   std::int64_t step_ = 0;  // that the next push belongs to; the first is told by finish_step
   bool step_known_ = false;
@@ -90,9 +83,10 @@ class PsExchange final : public GradientExchange {
 };
 
 template <class Body>
-void PsExchange::for_each_part(const Body& body) {
+void PsExchange::for_each_dense_part(const Body& body) {
   for (std::size_t g = 0; g < job_.keys.groups.size(); ++g)
-    for (int s = 0; s < job_.keys.servers(); ++s) body(*links_[std::size_t(s)], g, s);
+    for (int s = 0; !job_.keys.is_table(g) && s < job_.keys.servers(); ++s)
+      body(*links_[std::size_t(s)], g, s);
 }
 
 std::vector<ServerLink::Times> PsExchange::wait_for_all() {
@@ -106,55 +100,19 @@ void PsExchange::start(ParameterView parameters) {
   RECKON_CHECK(parameters.gradients.size() == job_.keys.count());
   parameters_ = parameters;
   if (rank_ == 0) {
-    std::vector<std::vector<float>> first;
-    first.reserve(job_.keys.groups.size() * links_.size());
-    for_each_part([&](ServerLink& link, std::size_t group, int server) {
-      link.initialize(group,
-                      first.emplace_back(job_.keys.gather(group, server, parameters.values)));
-    });
-    wait_for_all();
+    initialize_dense();
+    tables_.initialize();
   }
   for (const auto& link : links_) link->pull_first(parameters.values);
   wait_for_all();
 }
 
-/// Rows that no micro-batch of this step has named before are pulled, each once.
-void PsExchange::need_rows(std::size_t table, std::span<const std::int64_t> ids) {
-  const auto begin = Clock::now();
-  for (std::size_t g = 0; g < rows_.size(); ++g) {
-    if (!job_.keys.is_table(g) || job_.keys.groups[g].first != table) continue;
-    StepRows& rows = rows_[g];
-    const RowParts parts = job_.keys.rows(g);
-    std::vector<RowId> fresh;
-    for (const std::int64_t id : ids) {
-      RECKON_CHECK(id >= 0 && id < parts.rows());
-      if (rows.named[std::size_t(id)]) continue;
-      rows.named[std::size_t(id)] = true;
-      fresh.push_back(id);
-    }
-    std::ranges::sort(fresh);
-    rows.ids.insert(rows.ids.end(), fresh.begin(), fresh.end());
-    const std::size_t width = job_.keys.tables[g].width;
-    std::vector<std::vector<RowId>> asked(links_.size());
-    for (const RowId id : fresh) asked[std::size_t(parts.part_of(id))].push_back(id);
-    std::vector<std::vector<float>> values;
-    values.reserve(links_.size());
-    for (std::size_t s = 0; s < links_.size(); ++s)
-      links_[s]->pull_rows(step_known_ ? step_ : 0, g, asked[s],
-                           values.emplace_back(asked[s].size() * width));
-    for (const ServerLink::Times& t : wait_for_all()) sent_for_rows_ += t.sent;
-    for (std::size_t s = 0; s < links_.size(); ++s)
-      for (std::size_t k = 0; k < asked[s].size(); ++k)
-        std::ranges::copy(
-            std::span(values[s]).subspan(k * width, width),
-            parameters_.values.subspan(table + std::size_t(asked[s][k]) * width).begin());
-  }
-  pulling_rows_ += Clock::now() - begin;
-}
-
-void PsExchange::fetch_values() {
-  if (!has_tables_) return;
-  for (const auto& link : links_) link->pull_all(step_known_ ? step_ : 0, parameters_.values);
+void PsExchange::initialize_dense() {
+  std::vector<std::vector<float>> first;
+  first.reserve(job_.keys.groups.size() * links_.size());
+  for_each_dense_part([&](ServerLink& link, std::size_t group, int server) {
+    link.initialize(group, first.emplace_back(job_.keys.gather(group, server, parameters_.values)));
+  });
   wait_for_all();
 }
 
@@ -175,34 +133,13 @@ void PsExchange::gradient_ready(ParameterRange range) {
 
 void PsExchange::push(std::size_t group) {
   if (!first_push_) first_push_ = Clock::now();
-  if (job_.keys.is_table(group)) return push_rows(group);
-  for (int s = 0; s < job_.keys.servers(); ++s) {
+  if (job_.keys.is_table(group)) tables_.push(step_, group, parameters_.gradients);
+  for (int s = 0; !job_.keys.is_table(group) && s < job_.keys.servers(); ++s) {
     const ParameterRange keys = job_.keys.part(group, s);
     links_[std::size_t(s)]->push(step_, group,
                                  parameters_.gradients.subspan(keys.first, keys.count));
   }
   missing_[group] = std::size_t(-1);  // pushed
-}
-
-void PsExchange::push_rows(std::size_t group) {
-  StepRows& rows = rows_[group];
-  std::ranges::sort(rows.ids);
-  const RowParts parts = job_.keys.rows(group);
-  const std::size_t width = job_.keys.tables[group].width;
-  const auto gradients = parameters_.gradients.subspan(job_.keys.groups[group].first);
-  std::vector<std::vector<RowId>> ids(links_.size());
-  for (const RowId id : rows.ids) ids[std::size_t(parts.part_of(id))].push_back(id);
-  for (std::size_t s = 0; s < links_.size(); ++s) {
-    std::vector<std::byte>& payload = rows.pushed[s];
-    const auto named = std::as_bytes(std::span(ids[s]));
-    payload.assign(named.begin(), named.end());
-    for (const RowId id : ids[s]) {
-      const auto row = std::as_bytes(gradients.subspan(std::size_t(id) * width, width));
-      payload.insert(payload.end(), row.begin(), row.end());
-    }
-    links_[s]->push_rows(step_, group, payload);
-  }
-  missing_[group] = std::size_t(-1);
 }
 
 ExchangeTimes PsExchange::finish_step(std::int64_t step, double learning_rate) {
@@ -236,15 +173,12 @@ ExchangeTimes PsExchange::finish_step(std::int64_t step, double learning_rate) {
   times.wait = last.wait;
   times.apply = last.apply;
   times.pull = last.pull;
-  times.pull += pulling_rows_;
-  times.exposed_communication = Clock::now() - backward_end + pulling_rows_;
-  times.communication = Clock::now() - first_push_.value_or(backward_end) + pulling_rows_;
-  times.sent += std::exchange(sent_for_rows_, {});
-  pulling_rows_ = {};
-  for (StepRows& rows : rows_) {
-    for (const RowId id : rows.ids) rows.named[std::size_t(id)] = false;
-    rows.ids.clear();
-  }
+  const TableExchange::Pulled rows = tables_.take_pulled();
+  times.pull += rows.time;
+  times.exposed_communication = Clock::now() - backward_end + rows.time;
+  times.communication = Clock::now() - first_push_.value_or(backward_end) + rows.time;
+  times.sent += rows.sent;
+  tables_.drop();
   first_push_.reset();
   missing_ = trained_;
   step_ = times.next_step;
@@ -255,12 +189,12 @@ std::vector<std::span<float>> PsExchange::optimizer_state() {
   state_.assign(state_buffers(), std::vector<float>(job_.keys.count()));
   std::vector<std::vector<float>> parts;
   parts.reserve(job_.keys.groups.size() * links_.size());
-  for_each_part([&](ServerLink& link, std::size_t group, int server) {
+  for_each_dense_part([&](ServerLink& link, std::size_t group, int server) {
     link.get_state(group, parts.emplace_back(job_.keys.count_on(group, server) * state_.size()));
   });
   wait_for_all();
   auto part = parts.cbegin();
-  for_each_part([&](ServerLink&, std::size_t group, int server) {
+  for_each_dense_part([&](ServerLink&, std::size_t group, int server) {
     const std::size_t count = job_.keys.count_on(group, server);
     for (std::size_t b = 0; b < state_.size(); ++b)
       job_.keys.scatter(group, server, std::span(*part).subspan(b * count, count), state_[b]);
@@ -273,7 +207,7 @@ void PsExchange::restore_optimizer_state() {
   RECKON_CHECK(!state_.empty());
   std::vector<std::vector<float>> parts;
   parts.reserve(job_.keys.groups.size() * links_.size());
-  for_each_part([&](ServerLink& link, std::size_t group, int server) {
+  for_each_dense_part([&](ServerLink& link, std::size_t group, int server) {
     std::vector<float>& part = parts.emplace_back();
     for (const std::vector<float>& buffer : state_) {
       const std::vector<float> mine = job_.keys.gather(group, server, buffer);
@@ -310,8 +244,7 @@ std::vector<RankProgress> PsExchange::progress() {
 
 /// Servers give what they hold at this moment to whoever asks for the first values.
 void PsExchange::take_final_values() {
-  for (const auto& link : links_)
-    has_tables_ ? link->pull_all(0, parameters_.values) : link->pull_first(parameters_.values);
+  for (const auto& link : links_) link->pull_first(parameters_.values);
   wait_for_all();
 }
 }  // namespace

@@ -51,8 +51,7 @@ std::vector<float> ServerKeys::gather(std::size_t group, int server,
   std::vector<float> mine;
   mine.reserve(count_on(group, server));
   for (std::int64_t k = 0; k < parts.rows_of(server); ++k) {
-    const auto row =
-        all.subspan(groups[group].first + std::size_t(parts.row_at(server, k)) * width, width);
+    const auto row = all.subspan(std::size_t(parts.row_at(server, k)) * width, width);
     mine.insert(mine.end(), row.begin(), row.end());
   }
   return mine;
@@ -68,9 +67,8 @@ void ServerKeys::scatter(std::size_t group, int server, std::span<const float> m
   const RowParts parts = rows(group);
   const std::size_t width = tables[group].width;
   for (std::int64_t k = 0; k < parts.rows_of(server); ++k)
-    std::ranges::copy(
-        mine.subspan(std::size_t(k) * width, width),
-        all.subspan(groups[group].first + std::size_t(parts.row_at(server, k)) * width).begin());
+    std::ranges::copy(mine.subspan(std::size_t(k) * width, width),
+                      all.subspan(std::size_t(parts.row_at(server, k)) * width).begin());
 }
 
 std::size_t ServerKeys::count() const {
@@ -102,7 +100,8 @@ ServerKeys server_keys(std::span<const ParameterRange> layers, std::vector<doubl
     if (is_table(l) && open.count > 0) close({});
     open.count += layers[l].count;
     if (is_table(l)) {
-      RECKON_CHECK(tables[l].rows * tables[l].width == layers[l].count);
+      RECKON_CHECK(layers[l].count % tables[l].width == 0);
+      RECKON_CHECK(layers[l].count <= tables[l].rows * tables[l].width);
       close(tables[l]);
     } else if (rule.add(bytes(layers[l].count))) {
       close({});

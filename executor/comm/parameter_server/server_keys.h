@@ -10,9 +10,10 @@
 // Which parameter server owns which keys (positions of the flat buffer).
 namespace reckon {
 
-/// A layer that is an embedding table of which rows travel alone: row after row in the flat buffer.
+/// A layer that is an embedding table of which rows travel alone. Its part of a worker's flat
+/// buffer has room for the rows of a step, one after the other; servers have all of them.
 struct TableKeys {
-  std::size_t rows = 0, width = 0;  // 0: it is none
+  std::size_t rows = 0, width = 0;  // of the whole table; 0: it is none
   RowPartition rule = RowPartition::mod;
   explicit operator bool() const { return rows > 0; }
 };
@@ -32,7 +33,8 @@ struct ServerKeys {
   ParameterRange part(std::size_t group, int server) const;
   /// How many keys of any group it owns.
   std::size_t count_on(std::size_t group, int server) const;
-  /// Its keys of the flat buffer `all`, in their order, and back.
+  /// Its keys of `all`, the flat buffer (of a table's keys: the whole table), in their order, and
+  /// back.
   std::vector<float> gather(std::size_t group, int server, std::span<const float> all) const;
   void scatter(std::size_t group, int server, std::span<const float> part,
                std::span<float> all) const;

@@ -188,16 +188,18 @@ void ServerLink::pull_first(std::span<float> values) {
   enqueue([=, this] { do_pull(0, {}, values); });
 }
 
-void ServerLink::pull_all(std::int64_t step, std::span<float> values) {
+void ServerLink::pull_all(std::int64_t step, std::span<float> values,
+                          std::span<std::vector<float>> tables) {
   enqueue([=, this] {
     send(ServerMessage::pull_all, std::uint64_t(step), {});
     expect(ServerMessage::pushed);
-    receive_groups(job_.keys.groups.size(), values);
+    receive_groups(job_.keys.groups.size(), values, tables);
     receive_report();
   });
 }
 
-void ServerLink::receive_groups(std::size_t groups, std::span<float> values) {
+void ServerLink::receive_groups(std::size_t groups, std::span<float> values,
+                                std::span<std::vector<float>> tables) {
   for (std::size_t i = 0; i < groups; ++i) {
     const MessageHead head = expect(ServerMessage::values);
     if (head.tag >= job_.keys.groups.size()) throw WireError(fmt::format("group {}", head.tag));
@@ -212,9 +214,10 @@ void ServerLink::receive_groups(std::size_t groups, std::span<float> values) {
       receive(values.subspan(job_.keys.part(head.tag, server_).first, count));
       continue;
     }
+    if (head.tag >= tables.size()) throw WireError(fmt::format("table {} unasked for", head.tag));
     std::vector<float> rows(count);
     receive(rows);
-    job_.keys.scatter(head.tag, server_, rows, values);
+    job_.keys.scatter(head.tag, server_, rows, tables[head.tag]);
   }
 }
 
@@ -234,7 +237,7 @@ void ServerLink::do_pull(std::int64_t step, std::span<const std::byte> end,
   const auto pushed = Clock::now();
   std::size_t groups = job_.keys.groups.size();
   for (std::size_t g = 0; g < job_.keys.groups.size(); ++g) groups -= job_.keys.is_table(g) ? 1 : 0;
-  receive_groups(groups, values);
+  receive_groups(groups, values, {});
   const PullReport report = receive_report();
   times_.end = Clock::now();
   times_.push += pushed - begin;

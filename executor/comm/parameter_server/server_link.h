@@ -46,8 +46,9 @@ class ServerLink {
   /// All groups but tables into `values`, the flat buffer.
   void pull(std::int64_t step_finished, const StepEnd& end, std::span<float> values);
   void pull_first(std::span<float> values);
-  /// All of them, as they are when `step` may begin.
-  void pull_all(std::int64_t step, std::span<float> values);
+  /// All of them, as they are when `step` may begin; `tables`: by group, of its whole size where it
+  /// is a table.
+  void pull_all(std::int64_t step, std::span<float> values, std::span<std::vector<float>> tables);
   void get_state(std::size_t group, std::span<float> state);
   void put_state(std::size_t group, std::span<const float> state);
   void begin_at(std::int64_t step);
@@ -62,7 +63,8 @@ class ServerLink {
   void serve();
   void do_pull(std::int64_t step, std::span<const std::byte> end, std::span<float> values);
   void send_rows(ServerMessage kind, PushTag tag, std::span<const std::byte> payload);
-  void receive_groups(std::size_t groups, std::span<float> values);
+  void receive_groups(std::size_t groups, std::span<float> values,
+                      std::span<std::vector<float>> tables);
   PullReport receive_report();
   void send(ServerMessage kind, std::uint64_t tag, std::span<const std::byte> payload);
   MessageHead expect(ServerMessage kind);

@@ -93,7 +93,7 @@ void resolve_efficiency(Draft& draft, PlannedPool& pool, Precision precision) {
 }
 
 /// How skewed the ids of embedding tables are: what the scenario says, else an assumption where a
-/// step depends on it.
+/// step depends on it. A worker's made-up clicks are the same under every strategy.
 void resolve_ids(Draft& draft, PlannedWorkload& job) {
   if (!draft.workload_known) return;
   const WorkloadSpec& workload = *draft.scenario().workload;
@@ -113,6 +113,8 @@ void resolve_ids(Draft& draft, PlannedWorkload& job) {
     job.zipf_exponent = Fact<double>{*workload.zipf_exponent};
   else if (!tables.empty() && job.strategy.servers && job.strategy.servers->sparse_embeddings)
     job.zipf_exponent = draft.catalog.operations.at(keys::kZipfExponent);
+  else if (!tables.empty() && workload.data && workload.data->format == DataFormat::clicks)
+    job.zipf_exponent = Fact<double>{draft.catalog.operations.at(keys::kZipfExponent).value};
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -9,9 +10,9 @@
 #include "executor/comm/server_job.h"
 #include "executor/comm/thread_communicator.h"
 #include "executor/train/data/order.h"
+#include "executor/train/pulled_tables.h"
 #include "executor/train/recipe.h"
 #include "executor/train/trainer.h"
-#include "sim/model/lookup_tables.h"
 #include "sim/model/zoo/builder.h"
 #include "sim/step/server_placement.h"
 
@@ -59,15 +60,13 @@ PlannedWorkload workload(Optimizer optimizer, double momentum) {
 }
 
 ServerJob server_job(const PlannedWorkload& job, bool synchronous) {
-  const ParameterLayout layout = parameter_layout(job.model);
-  const auto pulled = lookup_tables(job.model);
+  const ParameterLayout layout = pulled_layout(job.model, share_of(job, 0, kWorkers).own);
   std::vector<ParameterRange> layers;
   std::vector<TableKeys> tables;
   for (const ParameterSlot& slot : layout.slots) {
     layers.push_back({slot.first, slot.count});
     TableKeys& keys = tables.emplace_back();
-    for (const LookupTable& table : pulled)
-      if (table.layer == slot.layer) keys = {std::size_t(table.rows), std::size_t(table.width)};
+    if (slot.pulled) keys = {std::size_t(slot.global[0]), std::size_t(slot.global[1])};
   }
   return {.keys = server_keys(layers, std::vector<double>(kServers, 1), tables),
           .workers = kWorkers,
@@ -108,8 +107,14 @@ RecommenderTrained recommender_train(const PlannedWorkload& job, GradientExchang
     result.delay += m.exchange.delay / kSteps;
   };
   trainer.train(hooks);
-  trainer.trained();  // fetches what others made of rows that this rank did not name
-  for (const float w : trainer.parameters()) result.weights += fmt::format("{:a} ", w);
+  for (const StateTensor& tensor : trainer.trained()) {
+    result.weights += tensor.slice.name + " ";
+    for (std::size_t k = 0; k < tensor.bytes.size(); k += sizeof(float)) {
+      float w = 0;
+      std::memcpy(&w, tensor.bytes.data() + k, sizeof w);
+      result.weights += fmt::format("{:a} ", w);
+    }
+  }
   return result;
 }
 
