@@ -170,13 +170,14 @@ StopRequest stop_request() {
 }
 
 std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
-                                 const RunDirectory& directory, const std::optional<OwnRun>& here) {
+                                 const RunDirectory& directory, InHistory in_history,
+                                 const std::optional<OwnRun>& here) {
   const auto measured = load_measurements(directory.measurements());
   if (!measured) {
     report(measured.error());
     return std::nullopt;
   }
-  keep_run(plan, forecast, *measured, directory, here);
+  if (in_history == InHistory::yes) keep_run(plan, forecast, *measured, directory, here);
   LifeResult life;
   life.timeline = timeline_of(*measured);
   write_file(directory.trace(), trace_json(plan, life));

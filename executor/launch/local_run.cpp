@@ -29,6 +29,8 @@ class LocalRun {
         files_({.directory = options.directory,
                 .earlier = options.resume ? Earlier::needed : Earlier::refused,
                 .processes = processes(),
+                .steps = job().steps,
+                .leaves_weights = !options.foreign,
                 .plan = options.plan,
                 .forecast_text = options.forecast_text}),
         tracker_(forecast, job().steps, options.deadline) {
@@ -46,6 +48,7 @@ class LocalRun {
   }
 
   RunEnd run(const std::function<StopRequest()>& stop) {
+    if (const auto& finished = files_.before().finished) return as_it_ended(*finished);
     SuperviseOptions how;
     how.retry = options_.retry;
     how.first_attempt = files_.before().attempt;
@@ -69,6 +72,14 @@ class LocalRun {
   }
 
  private:
+  RunEnd as_it_ended(const EndRecord& finished) {
+    RunEnd end;
+    end.ran = false;
+    end.status = tracker_.at(finished.at);
+    end.checkpoint = newest_checkpoint();
+    return end;
+  }
+
   const PlannedWorkload& job() const { return plan_.only_job(); }
   int processes() const {
     const PlannedStrategy& s =
