@@ -54,6 +54,7 @@ Session::Session(const JobOptions& options, const Plan& plan, const PlanDigests&
       clock_(environment_.clock.value_or(RunClock::started_at(options.began))),
       directory_{options.out},
       interval_(planned_save_interval(plan, job_)) {
+  if (environment_.orders) environment_.attempt = attempt;  // the order's
   if (options.out.empty()) return;
   create_directories_durably(directory_.root);
   if (!supervised()) take_up_log(attempt);
@@ -96,8 +97,9 @@ void Session::keep(const MeasurementRecord& record) {
     print(to_line(record));
 }
 
-void Session::start() {
-  if (!options_.out.empty()) restore();
+void Session::start(bool shared, const HeldState* held) {
+  const bool kept = shared && share_held_state(communicator_, trainer_, held).has_value();
+  if (!kept && !options_.out.empty()) restore();
   // Servers take one rank's; without servers every rank has its own.
   trainer_.start(!with_servers() || communicator_.rank() == 0);
   if (waits_for_nobody()) exchange_.begin_at(trainer_.steps_done());
@@ -152,12 +154,14 @@ bool Session::is_due(std::int64_t done) const {
 /// whether rank 0 finds that it is time to save.
 void Session::agree(double& loss) {
   const std::int64_t done = trainer_.steps_done() + 1;
-  std::array<double, 3> sum{loss, stop_requested() ? 1.0 : 0.0,
-                            communicator_.rank() == 0 && is_due(done) ? 1.0 : 0.0};
+  const bool first = communicator_.rank() == 0;
+  std::array<double, 4> sum{loss, stop_requested() ? 1.0 : 0.0, first && is_due(done) ? 1.0 : 0.0,
+                            first && orders_ && orders_->told_to_regroup() ? 1.0 : 0.0};
   communicator_.all_reduce(std::span<double>(sum));
   loss = sum[0] / communicator_.size();
   stopped_ = sum[1] > 0 && done < steps_;
-  save_due_ = sum[2] > 0;
+  regroups_ = sum[3] > 0 && done < steps_ && !stopped_;
+  save_due_ = sum[2] > 0 || (regroups_ && saves_to_regroup_);
 }
 
 /// Asynchronous workers wait for nobody: each stops by itself. With backup workers no rank can do
@@ -229,7 +233,7 @@ TrainerHooks Session::hooks() {
     if (checkpoints_ && (save_due_ || stopped_)) save(stopped_);
   };
   hooks.measured = [this](const StepMeasurement& m) { record(m); };
-  hooks.stop = [this](std::int64_t) { return stopped_; };
+  hooks.stop = [this](std::int64_t) { return stopped_ || regroups_; };
   return hooks;
 }
 
@@ -284,11 +288,11 @@ void Session::finish() {
   if (!stopped_ && waits_for_nobody() && communicator_.rank() > 0) exchange_.end_steps();
   if (!checkpoints_) return;
   if (!stopped_ && waits_for_nobody()) wait_for_others();
-  if (!stopped_) save(false);
+  if (!stopped_ && !regroups_) save(false);
   report_saving();
   checkpoints_->finish();
   record_saves();
-  if (communicator_.rank() != 0) return;
+  if (communicator_.rank() != 0 || regroups_) return;
   if (!stopped_) write_weights();
   if (!supervised())  // who watches says how it ended
     keep(EndRecord{.attempt = environment_.attempt,
