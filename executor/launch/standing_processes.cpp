@@ -56,8 +56,9 @@ GangOptions StandingProcesses::seat(const LocalJob& local, std::int64_t attempt)
   seats_.resize(std::size_t(seats));
   const bool keep_ranks = seats == wanted_;
   for (auto& p : there) {
-    if (!keep_ranks || p->rank < 0 || p->rank >= seats || seats_[std::size_t(p->rank)]) continue;
-    seats_[std::size_t(p->rank)] = std::exchange(p, nullptr);
+    if (!keep_ranks || p->rank < 0 || p->rank >= seats) continue;
+    auto& own = seats_[std::size_t(p->rank)];
+    if (!own) own = std::exchange(p, nullptr);
   }
   std::erase(there, nullptr);
   for (int rank = 0; rank < seats; ++rank) {

@@ -21,14 +21,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan, int rank,
-                                     std::int64_t attempt, const RunDirectory& directory) {
+CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan,
+                                     const Communicator& ranks, std::int64_t attempt,
+                                     const RunDirectory& directory) {
   const PlannedWorkload& job = plan.only_job();
   DataSpec data = job.data;
   if (!options.data.empty()) data.path = std::filesystem::absolute(options.data).string();
+  CheckpointIdentity identity = identity_of_job(plan, data);
+  // An elastic job may have fewer than the plan.
+  if (job.restart && job.restart->kind == RestartKind::elastic) identity.ranks = ranks.size();
   return {.directory = directory.checkpoints(),
-          .identity = identity_of_job(plan, data),
-          .rank = rank,
+          .identity = std::move(identity),
+          .rank = ranks.rank(),
           .keep = options.keep,
           .attempt = attempt,
           // Others' steps, which rank 0's number of the set does not count, go on.
@@ -63,7 +67,7 @@ Session::Session(const JobOptions& options, const Plan& plan, const PlanDigests&
   // steps of their own: what rank 0 and the servers have is the job's state.
   if (!in_lockstep() && communicator.rank() > 0) return;
   checkpoints_.emplace(
-      checkpoint_options(options, plan, communicator.rank(), environment_.attempt, directory_));
+      checkpoint_options(options, plan, communicator, environment_.attempt, directory_));
 }
 
 /// Nobody counted the starts of this job, or only some: the log of the run says how many there were
