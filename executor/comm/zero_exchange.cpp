@@ -115,7 +115,8 @@ void ShardingExchange::start(ParameterView parameters) {
     return view_.values.subspan(blocks_[k].whole.first, blocks_[k].whole.count);
   };
   for (std::size_t k = 0; k < blocks_.size(); ++k)
-    if (options_.blocks[k].of_experts) experts.emplace_back(values_of(k).begin(), values_of(k).end());
+    if (options_.blocks[k].of_experts)
+      experts.emplace_back(values_of(k).begin(), values_of(k).end());
   communicator_.broadcast(std::as_writable_bytes(view_.values), 0);
   for (std::size_t k = 0, next = 0; k < blocks_.size(); ++k) {
     if (!options_.blocks[k].of_experts) continue;

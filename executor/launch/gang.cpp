@@ -69,8 +69,7 @@ class Gang {
       for (const auto& m : processes) {
         if (m->output_open) polled.push_back({m->process.output(), POLLIN, 0});
         if (m->progress_open) polled.push_back({m->process.progress(), POLLIN, 0});
-        if (!m->end && m->process.handle() >= 0)
-          polled.push_back({m->process.handle(), POLLIN, 0});
+        if (!m->end && m->process.handle() >= 0) polled.push_back({m->process.handle(), POLLIN, 0});
       }
     };
     add(members_);

@@ -37,8 +37,7 @@ std::vector<ZeroBlock> exchange_blocks(const ModelGraph& model, const ParameterL
     const auto behind = std::ranges::upper_bound(groups, index(slot.layer));
     const auto group = static_cast<std::size_t>(behind - groups.begin()) - 1;
     if (open != group || blocks.back().of_experts != slot.of_experts)
-      blocks.push_back(
-          {.whole = {slot.first, 0}, .trained = {}, .of_experts = slot.of_experts});
+      blocks.push_back({.whole = {slot.first, 0}, .trained = {}, .of_experts = slot.of_experts});
     open = group;
     ZeroBlock& block = blocks.back();
     block.whole.count += slot.count;

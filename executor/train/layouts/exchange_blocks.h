@@ -19,9 +19,9 @@ struct BlockUse {
   std::size_t block = 0, first = 0, last = 0;
   friend bool operator==(const BlockUse&, const BlockUse&) = default;
 };
-/// Of the actions [`from`, `actions`) of the schedule, in the order of their begins: those of a block's
-/// own layers, and those of layers that are tied to it. A block that is used again by the time when
-/// it would be gathered once more, at the begin of the use before, stays: it has one use.
+/// Of the actions [`from`, `actions`) of the schedule, in the order of their begins: those of a
+/// block's own layers, and those of layers that are tied to it. A block that is used again by the
+/// time when it would be gathered once more, at the begin of the use before, stays: it has one use.
 std::vector<BlockUse> block_uses(const RankModel& model, const ParameterLayout& layout,
                                  const std::vector<ZeroBlock>& blocks, const Schedule& schedule,
                                  std::size_t actions, std::size_t from = 0);

@@ -79,16 +79,17 @@ LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& pe
   const double clip_norm = job.optimizer_settings.clip_norm;
   std::unique_ptr<ZeroExchange> zero;
   if (l.zero_stage > 0)
-    zero = make_zero_exchange(*replicas, {.optimizer = optimizer_rule(job),
-                                          .trained = trained_ranges(layout),
-                                          .blocks = exchange_blocks(job.model, layout),
-                                          .stage = l.zero_stage,
-                                          .clip_norm = clip_norm,
-                                          .overlap = l.overlap,
-                                          .squares_of_all = squares_of_all,
-                                          .counted = counted_ranges(
-                                              layout_at(job.model, l, placed_alike, place.pipeline)),
-                                          .expert_replicas = expert_replicas});
+    zero = make_zero_exchange(
+        *replicas,
+        {.optimizer = optimizer_rule(job),
+         .trained = trained_ranges(layout),
+         .blocks = exchange_blocks(job.model, layout),
+         .stage = l.zero_stage,
+         .clip_norm = clip_norm,
+         .overlap = l.overlap,
+         .squares_of_all = squares_of_all,
+         .counted = counted_ranges(layout_at(job.model, l, placed_alike, place.pipeline)),
+         .expert_replicas = expert_replicas});
   else
     training.exchange =
         make_all_reduce_exchange(*replicas, {.optimizer = optimizer_rule(job),
