@@ -150,7 +150,9 @@ int run_plan(const RunOptions& options, std::span<const std::string> arguments,
   watch_stop_signals();
   if (!run.resume) keep(record_of(plan, forecast, utc_now()));
   const RunEnd end = run_locally(plan, forecast, run, observer, stop_request);
-  const std::optional<Usd> cost = keep_and_draw(plan, forecast, run.directory, here.run);
+  if (!end.ran) display.line(finished_already(run.directory, end.status.steps));
+  const std::optional<Usd> cost = keep_and_draw(plan, forecast, run.directory,
+                                                end.ran ? InHistory::yes : InHistory::no, here.run);
   if (end.end.verdict != Verdict::finished)
     display.line(
         how_to_go_on(plan, run.directory, end.checkpoint, run.foreign.has_value(), arguments));

@@ -120,6 +120,8 @@ Diagnostics not_trained_in_pods(const RunArtifact& artifact, const std::string& 
   if (artifact.container) return {};
   Diagnostics all = not_trained_by_worker(artifact, file);
   for (Diagnostic& idle : leaves_accelerators_idle(artifact.plan)) all.push_back(std::move(idle));
+  for (Diagnostic& other : restarts_otherwise_in_pods(artifact.plan))
+    all.push_back(std::move(other));
   for (Diagnostic& one : all) one.at.file = file;
   return all;
 }
@@ -170,13 +172,14 @@ StopRequest stop_request() {
 }
 
 std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
-                                 const RunDirectory& directory, const std::optional<OwnRun>& here) {
+                                 const RunDirectory& directory, InHistory in_history,
+                                 const std::optional<OwnRun>& here) {
   const auto measured = load_measurements(directory.measurements());
   if (!measured) {
     report(measured.error());
     return std::nullopt;
   }
-  keep_run(plan, forecast, *measured, directory, here);
+  if (in_history == InHistory::yes) keep_run(plan, forecast, *measured, directory, here);
   LifeResult life;
   life.timeline = timeline_of(*measured);
   write_file(directory.trace(), trace_json(plan, life));

@@ -65,10 +65,13 @@ std::unique_ptr<MetricsServer> metrics_server(const RunOptions& options, Display
 /// By the signals that have come: the second request does not wait for checkpoints.
 StopRequest stop_request();
 
+/// Does the history get a record of the run? Not of one that it has already.
+enum class InHistory { no, yes };
+
 /// Keeps what the run took beside what was forecast of it, as evidence of the next if it ran here
 /// (`here`), and draws its timeline. Returns what the run has cost, where prices are known.
 std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
-                                 const RunDirectory& directory,
+                                 const RunDirectory& directory, InHistory in_history,
                                  const std::optional<OwnRun>& here = std::nullopt);
 
 }  // namespace reckon::cli

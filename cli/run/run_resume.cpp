@@ -59,6 +59,13 @@ bool may_go_on(const Plan& plan, const RunDirectory& directory, bool accepted,
   return false;
 }
 
+std::string finished_already(const RunDirectory& directory, std::int64_t steps) {
+  return fmt::format(
+      "the run in {} has finished its {} steps: nothing is run and no record is added; more steps "
+      "go on with it (--set workload.train.steps=N), --out names a directory for another run",
+      directory.root.string(), steps);
+}
+
 std::string how_to_go_on(const Plan& plan, const RunDirectory& directory,
                          std::optional<std::int64_t> checkpoint, bool foreign,
                          std::span<const std::string> arguments) {

@@ -16,6 +16,9 @@ namespace reckon::cli {
 bool may_go_on(const Plan& plan, const RunDirectory& directory, bool accepted,
                std::span<const std::string> arguments);
 
+/// Of a run that had taken its last step before: that nothing was run, and what goes further.
+std::string finished_already(const RunDirectory& directory, std::int64_t steps);
+
 /// Behind a run that has not finished: the command that goes on with it. `foreign`: a program that
 /// is not ours, which knows itself what it goes on from.
 std::string how_to_go_on(const Plan& plan, const RunDirectory& directory,

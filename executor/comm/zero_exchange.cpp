@@ -15,6 +15,7 @@ namespace {
 
 /// What a rank has of a block.
 struct BlockShard {
+  Communicator* peers = nullptr;  // over which it is cut
   ParameterRange whole;
   std::size_t to_reduce = 0;  // trained elements
   ShardedRanges trained, frozen;
@@ -49,15 +50,16 @@ class ShardingExchange final : public ZeroExchange {
   Bytes held() const override;
 
  private:
-  std::size_t ranks() const { return std::size_t(communicator_.size()); }
   BlockShard& block_of(ParameterRange range);
   void reduce(BlockShard& block);
-  void gather(const ShardedRanges& ranges, std::span<const float> own);
+  void gather(const BlockShard& block, const ShardedRanges& ranges, std::span<const float> own);
   void gather_whole(const BlockShard& block);
   double clip() const;
   double own_squares() const;
   void update(BlockShard& block, std::int64_t step, double learning_rate, double scale);
-  void note_sent(std::size_t each) { sent_ += Bytes{double((ranks() - 1) * each * sizeof(float))}; }
+  void note_sent(const BlockShard& block, std::size_t each) {
+    sent_ += Bytes{double(std::size_t(block.peers->size() - 1) * each * sizeof(float))};
+  }
 
   Communicator& communicator_;
   const ZeroOptions options_;
@@ -74,12 +76,15 @@ class ShardingExchange final : public ZeroExchange {
 ShardingExchange::ShardingExchange(Communicator& communicator, ZeroOptions options)
     : communicator_(communicator), options_(std::move(options)) {
   RECKON_CHECK(options_.stage >= 1 && options_.stage <= 3);
-  std::size_t largest = 0, end = 0, trained = 0;
+  std::size_t largest = 0, largest_of_all = 0, end = 0, trained = 0;
   for (const ZeroBlock& b : options_.blocks) {
     RECKON_CHECK(b.whole.first >= end);
     end = b.whole.first + b.whole.count;
-    const int n = communicator.size(), r = communicator.rank();
-    BlockShard block{.whole = b.whole,
+    Communicator* const peers = b.of_experts ? options_.expert_replicas : &communicator;
+    RECKON_CHECK(peers != nullptr);
+    const int n = peers->size(), r = peers->rank();
+    BlockShard block{.peers = peers,
+                     .whole = b.whole,
                      .trained = {b.trained, n, r},
                      .frozen = {without(b.whole, b.trained), n, r}};
     block.to_reduce = block.trained.count();
@@ -92,18 +97,32 @@ ShardingExchange::ShardingExchange(Communicator& communicator, ZeroOptions optio
       block.constant.resize(block.frozen.each());
     }
     largest = std::max({largest, block.trained.each(), block.frozen.each()});
+    largest_of_all = std::max({largest_of_all, block.trained.padded(), block.frozen.padded()});
     blocks_.push_back(std::move(block));
   }
   for (const TrainedRange& range : options_.trained) trained -= range.count;
   RECKON_CHECK(trained == 0);
-  all_.resize(largest * ranks());
+  all_.resize(largest_of_all);
   part_.resize(largest);
 }
 
 void ShardingExchange::start(ParameterView parameters) {
   RECKON_CHECK(parameters.values.size() == parameters.gradients.size());
   view_ = parameters;
-  if (options_.stage < 3) communicator_.broadcast(std::as_writable_bytes(view_.values), 0);
+  if (options_.stage >= 3) return;
+  std::vector<std::vector<float>> experts;  // rank 0 has others
+  const auto values_of = [&](std::size_t k) {
+    return view_.values.subspan(blocks_[k].whole.first, blocks_[k].whole.count);
+  };
+  for (std::size_t k = 0; k < blocks_.size(); ++k)
+    if (options_.blocks[k].of_experts)
+      experts.emplace_back(values_of(k).begin(), values_of(k).end());
+  communicator_.broadcast(std::as_writable_bytes(view_.values), 0);
+  for (std::size_t k = 0, next = 0; k < blocks_.size(); ++k) {
+    if (!options_.blocks[k].of_experts) continue;
+    std::ranges::copy(experts[next++], values_of(k).begin());
+    blocks_[k].peers->broadcast(std::as_writable_bytes(values_of(k)), 0);
+  }
 }
 
 std::vector<ParameterRange> ShardingExchange::blocks_to_take() {
@@ -155,8 +174,8 @@ void ShardingExchange::reduce(BlockShard& block) {
   const auto all = std::span(all_).first(ranges.padded());
   const auto part = std::span(part_).first(ranges.each());
   ranges.pack(view_.gradients, all);
-  communicator_.reduce_scatter(all, part);
-  note_sent(ranges.each());
+  block.peers->reduce_scatter(all, part);
+  note_sent(block, ranges.each());
   if (options_.stage == 1) return ranges.unpack_own(part, view_.gradients);
   for (std::size_t i = 0; i < part.size(); ++i) block.gradients[i] += part[i];
   release_pages(view_.gradients.subspan(block.whole.first, block.whole.count));
@@ -225,7 +244,7 @@ ExchangeTimes ShardingExchange::finish_step(std::int64_t step, double learning_r
     const auto updated = Clock::now();
     times.apply += updated - begin;
     if (options_.stage >= 3) continue;
-    gather(block.trained, std::span(part_).first(block.trained.each()));
+    gather(block, block.trained, std::span(part_).first(block.trained.each()));
     gathering += Clock::now() - updated;
   }
   times.communication = queue_.take_busy() + gathering;
@@ -235,17 +254,18 @@ ExchangeTimes ShardingExchange::finish_step(std::int64_t step, double learning_r
 }
 
 /// Everybody's parts of the ranges, into the whole values.
-void ShardingExchange::gather(const ShardedRanges& ranges, std::span<const float> own) {
+void ShardingExchange::gather(const BlockShard& block, const ShardedRanges& ranges,
+                              std::span<const float> own) {
   if (ranges.count() == 0) return;
   const auto all = std::span(all_).first(ranges.padded());
-  communicator_.all_gather(own, all);
-  note_sent(ranges.each());
+  block.peers->all_gather(own, all);
+  note_sent(block, ranges.each());
   ranges.unpack(all, view_.values);
 }
 
 void ShardingExchange::gather_whole(const BlockShard& block) {
-  gather(block.trained, block.values);
-  gather(block.frozen, block.constant);
+  gather(block, block.trained, block.values);
+  gather(block, block.frozen, block.constant);
 }
 
 void ShardingExchange::prefetch(std::size_t block) {
@@ -293,7 +313,7 @@ void ShardingExchange::restore_optimizer_state() {
     for (const ShardedRanges* ranges : {&block.trained, &block.frozen}) {
       const auto own = std::span(part_).first(ranges->each());
       ranges->pack_own(view_.values, own);
-      gather(*ranges, own);
+      gather(block, *ranges, own);
     }
 }
 

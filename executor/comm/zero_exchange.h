@@ -24,6 +24,8 @@ struct ZeroOptions {
   std::function<double(double)> squares_of_all = {};
   /// Whose squares are these ranks', where others have the same gradients; nothing: all `trained`.
   std::optional<std::vector<TrainedRange>> counted = std::nullopt;
+  /// Ranks over which blocks of experts are cut; nullptr: there are none.
+  Communicator* expert_replicas = nullptr;
 };
 
 /// ZeRO over the ranks of a communicator [Rajbhandari et al. 2020, "ZeRO: Memory optimizations

@@ -16,6 +16,7 @@ namespace reckon {
 struct ZeroBlock {
   ParameterRange whole;                 // of the flat buffers
   std::vector<ParameterRange> trained;  // in it, ascending; the rest is frozen
+  bool of_experts = false;              // its replicas are those of this rank's experts alone
 };
 
 class ShardedRanges {

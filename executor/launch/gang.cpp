@@ -11,7 +11,6 @@
 #include <tuple>
 
 #include "executor/comm/errors.h"
-#include "executor/launch/line_reader.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
 
@@ -19,26 +18,14 @@ namespace reckon {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-struct Watched {
-  std::unique_ptr<ChildProcess> process;
-  LineReader output_lines, progress_lines;
-  bool output_open = true, progress_open = true;
-  std::optional<ProgressReport> last;
-  std::string last_words;
-  Clock::time_point heard;
-  std::optional<ProcessEnd> end;
-};
+using Watched = WatchedProcess;
 
 class Gang {
  public:
   Gang(const GangOptions& options, const GangEvents& events) : options_(options), events_(events) {
-    for (const ProcessSpec& spec : options_.members) {
-      Watched member;
-      member.process = std::make_unique<ChildProcess>(spec);
-      member.heard = Clock::now();
-      members_.push_back(std::move(member));
-    }
+    members_ = options_.running;
+    for (const ProcessSpec& spec : options_.members)
+      members_.push_back(std::make_shared<Watched>(spec));
   }
 
   GangEnd run(const std::function<StopRequest()>& stop) {
@@ -62,54 +49,63 @@ class Gang {
   /// is in use. They are killed already; where nobody reaps them their number stays for ever.
   void wait_for_remains() const {
     const auto until = Clock::now() + std::chrono::seconds(1);
-    const auto remains = [](const Watched& m) { return m.process->has_remains(); };
+    const auto remains = [](const auto& m) { return m->process.has_remains(); };
     while (Clock::now() < until && std::any_of(members_.begin(), members_.end(), remains))
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
   bool all_ended() const {
-    return std::all_of(members_.begin(), members_.end(),
-                       [](const Watched& m) { return m.end.has_value(); });
+    return std::ranges::all_of(members_,
+                               [&](const auto& m) { return m->end || (has_left(*m) && !asked_); });
   }
+
+  bool has_left(const Watched& m) const { return options_.stays && m.has_left(options_.attempt); }
 
   /// Until something happens, at most a tenth of a second.
   void wait() {
     constexpr int kTickMilliseconds = 100;
     std::vector<pollfd> polled;
-    for (const Watched& m : members_) {
-      if (m.output_open) polled.push_back({m.process->output(), POLLIN, 0});
-      if (m.progress_open) polled.push_back({m.process->progress(), POLLIN, 0});
-      if (!m.end && m.process->handle() >= 0) polled.push_back({m.process->handle(), POLLIN, 0});
-    }
+    const auto add = [&](const std::vector<std::shared_ptr<Watched>>& processes) {
+      for (const auto& m : processes) {
+        if (m->output_open) polled.push_back({m->process.output(), POLLIN, 0});
+        if (m->progress_open) polled.push_back({m->process.progress(), POLLIN, 0});
+        if (!m->end && m->process.handle() >= 0) polled.push_back({m->process.handle(), POLLIN, 0});
+      }
+    };
+    add(members_);
+    add(options_.beside);
     ::poll(polled.data(), polled.size(), kTickMilliseconds);
   }
 
   void read_pipes() {
-    for (std::size_t k = 0; k < members_.size(); ++k) {
-      Watched& m = members_[k];
-      if (m.output_open)
-        m.output_open = m.output_lines.read_from(m.process->output(), [&](std::string_view line) {
-          if (line.find_first_not_of(" \t\r") != std::string_view::npos) m.last_words = line;
-          if (events_.output) events_.output(int(k), line);
-        });
-      if (m.progress_open)
-        m.progress_open =
-            m.progress_lines.read_from(m.process->progress(), [&](std::string_view line) {
-              const auto report = parse_progress(line);
-              if (!report) return;
-              m.last = report;
-              m.heard = Clock::now();
-              if (events_.progress) events_.progress(int(k), *report);
-            });
+    for (std::size_t k = 0; k < members_.size() + options_.beside.size(); ++k) {
+      const bool beside = k >= members_.size();
+      Watched& m = beside ? *options_.beside[k - members_.size()] : *members_[k];
+      m.read(
+          [&](std::string_view line) {
+            if (events_.output) events_.output(int(k), line);
+          },
+          [&](const ProgressReport& report) {
+            if (!beside && has_left(m)) on_left(int(k), report.told);
+            if (events_.progress) events_.progress(int(k), report);
+          });
     }
+  }
+
+  /// It waits for the next start: because it was told to, or because its peers are lost.
+  void on_left(int member, bool told) {
+    regroups_ = regroups_ || told;
+    if (told || regroups_ || culprit_) return;
+    culprit_ = member;
+    culprit_is_victim_ = true;
+    kill_within(options_.grace);
   }
 
   void collect_ends() {
     for (std::size_t k = 0; k < members_.size(); ++k) {
-      Watched& m = members_[k];
-      if (m.end) continue;
-      m.end = m.process->poll_end();
-      if (!m.end) continue;
+      Watched& m = *members_[k];
+      const bool left = has_left(m);
+      if (m.end || !m.look_for_end() || left) continue;
       if (first_ended_)
         m.end = ProcessEnd{};
       else if (!m.end->good())
@@ -117,6 +113,7 @@ class Gang {
       else if (k == 0 && options_.ends_with_first && !culprit_ && !asked_)
         first_ended_ = Clock::now();
     }
+    for (const auto& m : options_.beside) m->look_for_end();
   }
 
   /// The job is done; who is left waits for somebody who is gone.
@@ -129,7 +126,7 @@ class Gang {
 
   /// The first that fails is to blame, unless it only lost another that is found dead as well.
   void on_failure(int member) {
-    const ProcessEnd& end = *members_[std::size_t(member)].end;
+    const ProcessEnd& end = *members_[std::size_t(member)]->end;
     if (options_.foreign) return on_foreign_failure(member);
     const bool victim = end.code == kExitLostPeer || killed_by_us_;
     if (!culprit_ || (culprit_is_victim_ && !victim)) {
@@ -152,8 +149,8 @@ class Gang {
   /// Does anybody do more than start? Who starts has nothing to save, and may wait for the lost one
   /// for as long as a start may take.
   bool begun() const {
-    return std::any_of(members_.begin(), members_.end(), [](const Watched& m) {
-      return m.last && m.last->phase != ProgressPhase::starting;
+    return std::ranges::any_of(members_, [](const auto& m) {
+      return m->last && m->last->phase > ProgressPhase::starting;
     });
   }
   static constexpr Seconds kGraceOfStart{0.5};
@@ -174,17 +171,22 @@ class Gang {
 
   void signal_all(int number) {
     killed_by_us_ = killed_by_us_ || number == SIGKILL;
-    for (Watched& m : members_)
-      if (!m.end) m.process->signal(number);
+    for (const auto& m : members_)
+      if (!m->end && (number != SIGKILL || asked_ || !has_left(*m))) m->process.signal(number);
+    if (number == SIGTERM && asked_)
+      for (const auto& m : options_.beside) m->process.signal(number);
   }
 
   static std::tuple<std::int64_t, int, int> distance(const Watched& m) {
-    const int stopped = state_of_process(m.process->id()) == 'T' ? 0 : 1;
+    const int stopped = state_of_process(m.process.id()) == 'T' ? 0 : 1;
     if (!m.last) return {-1, 0, stopped};
     return {m.last->step, int(m.last->phase), stopped};
   }
 
-  bool watched(std::size_t k) const { return !members_[k].end && options_.members[k].reports; }
+  bool watched(std::size_t k) const {
+    const Watched& m = *members_[k];
+    return !m.end && m.reports && !has_left(m);
+  }
 
   static bool takes_its_time(const Watched& m) {
     return !m.last || m.last->phase == ProgressPhase::starting ||
@@ -206,18 +208,18 @@ class Gang {
   /// While one takes its time in a long phase, what those ahead of it wait is not their silence.
   void forgive_waiting(Clock::time_point now) {
     for (std::size_t k = 0; k < members_.size(); ++k) {
-      const Watched& long_one = members_[k];
+      const Watched& long_one = *members_[k];
       if (!watched(k) || !takes_its_time(long_one) || silent(long_one, now)) continue;
-      for (Watched& m : members_)
-        if (!takes_its_time(m) && distance(m) >= distance(long_one)) m.heard = now;
+      for (const auto& m : members_)
+        if (!takes_its_time(*m) && distance(*m) >= distance(long_one)) m->heard = now;
     }
   }
 
   /// One that does not report, and is stopped: the others wait for it.
   std::optional<int> stopped_server() const {
     for (std::size_t k = 0; k < members_.size(); ++k)
-      if (!members_[k].end && !options_.members[k].reports &&
-          state_of_process(members_[k].process->id()) == 'T')
+      if (!members_[k]->end && !members_[k]->reports &&
+          state_of_process(members_[k]->process.id()) == 'T')
         return int(k);
     return std::nullopt;
   }
@@ -230,40 +232,46 @@ class Gang {
     forgive_waiting(now);
     int found = -1;
     for (std::size_t k = 0; k < members_.size(); ++k) {
-      const Watched& m = members_[k];
+      const Watched& m = *members_[k];
       if (!watched(k) || !silent(m, now)) continue;
-      if (found < 0 || distance(m) < distance(members_[std::size_t(found)])) found = int(k);
+      if (found < 0 || distance(m) < distance(*members_[std::size_t(found)])) found = int(k);
     }
     if (found < 0) return;
     culprit_ = stopped_server().value_or(found);
     found = *culprit_;
     hung_ = true;
-    members_[std::size_t(found)].process->signal(SIGKILL);
+    members_[std::size_t(found)]->process.signal(SIGKILL);
     kill_within(options_.grace);
+  }
+
+  /// As it ended; of one that waits for the next start as if it had.
+  static ProcessEnd end_of(const Watched& m) {
+    return m.end.value_or(ProcessEnd{.code = kExitLostPeer, .signal = 0});
   }
 
   std::string reason() const {
     if (!culprit_) return "";
-    const Watched& m = members_[std::size_t(*culprit_)];
-    const std::string& name = options_.members[std::size_t(*culprit_)].name;
+    const Watched& m = *members_[std::size_t(*culprit_)];
+    if (!m.end) return fmt::format("{} lost the others", m.name);
     if (asked_ && m.end->signal == SIGKILL && killed_by_us_)
-      return fmt::format("{} did not stop within {}", name, format_duration(options_.notice));
-    if (!hung_) return name + ' ' + to_text(*m.end);
-    if (!options_.members[std::size_t(*culprit_)].reports)
-      return fmt::format("{} stands still: no progress of the others for {}", name,
+      return fmt::format("{} did not stop within {}", m.name, format_duration(options_.notice));
+    if (!hung_) return m.name + ' ' + to_text(*m.end);
+    if (!m.reports)
+      return fmt::format("{} stands still: no progress of the others for {}", m.name,
                          format_duration(options_.progress_deadline));
     if (!m.last)
-      return fmt::format("{} did not say anything within {}", name,
+      return fmt::format("{} did not say anything within {}", m.name,
                          format_duration(options_.start_deadline));
-    return fmt::format("{} hung in step {} ({}): no progress for {}", name, m.last->step,
+    return fmt::format("{} hung in step {} ({}): no progress for {}", m.name, m.last->step,
                        to_text(m.last->phase), format_duration(limit_of(m)));
   }
 
   GangEnd result() const {
     GangEnd r;
-    for (const Watched& m : members_) r.ends.push_back(*m.end);
+    for (const auto& m : members_) r.ends.push_back(end_of(*m));
     r.asked = asked_;
     r.hung = hung_;
+    r.regroups = regroups_ && !culprit_ && !asked_;
     const bool stopped_well =
         asked_ && std::all_of(r.ends.begin(), r.ends.end(), [](const auto& e) {
           return e.good() || e.code == kExitStoppedOnRequest;
@@ -280,18 +288,18 @@ class Gang {
     if (culprit_) {
       const ProcessEnd& end = r.ends[std::size_t(*culprit_)];
       r.code = end.signal != 0 ? 128 + end.signal : end.code;
-      r.last_words = members_[std::size_t(*culprit_)].last_words;
+      r.last_words = members_[std::size_t(*culprit_)]->last_words;
     }
     return r;
   }
 
   const GangOptions& options_;
   const GangEvents& events_;
-  std::vector<Watched> members_;
+  std::vector<std::shared_ptr<Watched>> members_;
   std::optional<int> culprit_;
   std::optional<Clock::time_point> kill_at_, first_ended_;
   bool dismissed_ = false, culprit_is_victim_ = false, hung_ = false, asked_ = false,
-       killed_by_us_ = false;
+       killed_by_us_ = false, regroups_ = false;
 };
 
 }  // namespace

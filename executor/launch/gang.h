@@ -1,13 +1,13 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "executor/comm/socket.h"
-#include "executor/launch/process.h"
-#include "executor/train/records/progress.h"
+#include "executor/launch/watched_process.h"
 #include "sim/base/quantity.h"
 #include "sim/cluster/life.h"
 
@@ -17,6 +17,16 @@ namespace reckon {
 
 struct GangOptions {
   std::vector<ProcessSpec> members;  // workers by rank, then parameter servers
+  /// In place of them: processes that run already and have their orders, by rank.
+  std::vector<std::shared_ptr<WatchedProcess>> running;
+  /// Stand by for a later start. What they say comes under the numbers behind the members'; their
+  /// ends are nobody's loss.
+  std::vector<std::shared_ptr<WatchedProcess>> beside;
+  /// Members that lose their peers, or are told to regroup, do not end but wait for the next start
+  /// (ProgressPhase::waiting, with this `attempt`): for the gang of this start as if they had ended
+  /// with kExitLostPeer.
+  bool stays = false;
+  std::int64_t attempt = 0;
   /// Where they meet: rank 0 inherits it. Held until all are started, so that no other program can
   /// take the port, and not longer, so that nobody waits at it for a rank 0 that is gone.
   Socket rendezvous;
@@ -57,6 +67,7 @@ struct GangEnd {
                                // were asked to stop
   bool hung = false;           // the culprit was killed because it was silent
   bool asked = false;          // a StopRequest came
+  bool regroups = false;       // nobody is lost: all wait for the next start, as they were told
   /// The code is that of a program that is not ours, and says nothing: a later start may go better.
   bool unexplained = false;
   std::optional<Interruption> cause;  // where whoever ran it knows more than the code says

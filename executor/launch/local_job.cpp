@@ -17,44 +17,53 @@ int server_processes(const PlannedStrategy& strategy) {
   return strategy.servers ? std::max(1, strategy.servers->count) : 0;
 }
 
-std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const LocalJob& job,
-                                      std::int64_t attempt, const Socket& rendezvous) {
-  const int workers = strategy.workers, servers = server_processes(strategy);
-  const int all = workers + servers;
+ProcessSpec process_of(const PlannedStrategy& strategy, const LocalJob& job, const RankOfJob& own,
+                       std::int64_t attempt, const Socket& rendezvous) {
+  const int workers = own.workers, servers = server_processes(strategy);
+  const int all = workers + servers, rank = own.rank;
+  const bool server = rank >= workers;
   RunEnvironment told;
   told.attempt = attempt;
   told.clock = job.clock;
   told.supervisor = ::getpid();
+  told.stands_by = own.stands_by;
+  ProcessSpec p;
+  p.name = server          ? fmt::format("rank {} (server {})", rank, rank - workers)
+           : own.stands_by ? "a process that stands by"
+                           : fmt::format("rank {}", rank);
+  p.command = {job.worker.string()};
+  p.command.insert(p.command.end(), job.arguments.begin(), job.arguments.end());
+  const auto flag = [&](const char* name, std::string value) {
+    p.command.emplace_back(name);
+    p.command.push_back(std::move(value));
+  };
+  flag("--role", server ? "ps" : "worker");
+  flag("--rank", std::to_string(server ? rank - workers : rank));
+  flag("--workers", std::to_string(workers));
+  flag("--servers", std::to_string(servers));
+  flag("--attempt", std::to_string(attempt));
+  flag("--master", text(rendezvous.local()));
+  if (!job.secret.empty()) flag("--secret-file", job.secret.string());
+  p.environment = told.variables();
+  p.environment.emplace_back("LOCAL_RANK", std::to_string(rank));
+  p.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(all));
+  // NCCL would choose the interface of the network, and listen there.
+  if (all > 1 && std::getenv(kNcclInterface) == nullptr)
+    p.environment.emplace_back(kNcclInterface, "lo");
+  p.reports = !server;  // it serves as long as its workers live, at their pace
+  if (rank == 0 && !own.stands_by)
+    p.inherited.emplace_back(RunEnvironment::kRendezvousVariable, rendezvous.fd());
+  if (job.lock >= 0) p.inherited.emplace_back(RunEnvironment::kLockVariable, job.lock);
+  return p;
+}
+
+std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const LocalJob& job,
+                                      std::int64_t attempt, const Socket& rendezvous) {
+  const int all = strategy.workers + server_processes(strategy);
   std::vector<ProcessSpec> processes;
-  for (int rank = 0; rank < all; ++rank) {
-    const bool server = rank >= workers;
-    ProcessSpec p;
-    p.name = server ? fmt::format("rank {} (server {})", rank, rank - workers)
-                    : fmt::format("rank {}", rank);
-    p.command = {job.worker.string()};
-    p.command.insert(p.command.end(), job.arguments.begin(), job.arguments.end());
-    const auto flag = [&](const char* name, std::string value) {
-      p.command.emplace_back(name);
-      p.command.push_back(std::move(value));
-    };
-    flag("--role", server ? "ps" : "worker");
-    flag("--rank", std::to_string(server ? rank - workers : rank));
-    flag("--workers", std::to_string(workers));
-    flag("--servers", std::to_string(servers));
-    flag("--attempt", std::to_string(attempt));
-    flag("--master", text(rendezvous.local()));
-    if (!job.secret.empty()) flag("--secret-file", job.secret.string());
-    p.environment = told.variables();
-    p.environment.emplace_back("LOCAL_RANK", std::to_string(rank));
-    p.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(all));
-    // NCCL would choose the interface of the network, and listen there.
-    if (all > 1 && std::getenv(kNcclInterface) == nullptr)
-      p.environment.emplace_back(kNcclInterface, "lo");
-    p.reports = !server;  // it serves as long as its workers live, at their pace
-    if (rank == 0) p.inherited.emplace_back(RunEnvironment::kRendezvousVariable, rendezvous.fd());
-    if (job.lock >= 0) p.inherited.emplace_back(RunEnvironment::kLockVariable, job.lock);
-    processes.push_back(std::move(p));
-  }
+  for (int rank = 0; rank < all; ++rank)
+    processes.push_back(process_of(strategy, job, {.rank = rank, .workers = strategy.workers},
+                                   attempt, rendezvous));
   return processes;
 }
 

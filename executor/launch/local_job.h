@@ -25,6 +25,14 @@ struct LocalJob {
 /// the workers holds them.
 int server_processes(const PlannedStrategy& strategy);
 
+/// Which process of the job: by rank, servers behind the workers. `workers`: of this start, whose
+/// number an elastic job changes.
+struct RankOfJob {
+  int rank = 0, workers = 1;
+  bool stands_by = false;  // it has no rank yet, and waits for an order
+};
+ProcessSpec process_of(const PlannedStrategy& strategy, const LocalJob& job, const RankOfJob& rank,
+                       std::int64_t attempt, const Socket& rendezvous);
 /// One process a worker, then one a parameter server: their ranks, by the variables that PyTorch's
 /// launcher sets as well (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
 /// MASTER_PORT).

@@ -11,6 +11,7 @@
 #include "executor/launch/local_job.h"
 #include "executor/launch/local_metrics.h"
 #include "executor/launch/run_files.h"
+#include "executor/launch/standing_processes.h"
 #include "executor/train/checkpoint/checkpoint_set.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/check.h"
@@ -28,7 +29,9 @@ class LocalRun {
         observer_(observer),
         files_({.directory = options.directory,
                 .earlier = options.resume ? Earlier::needed : Earlier::refused,
-                .processes = processes(),
+                .processes = processes() + spare_processes(plan),
+                .steps = job().steps,
+                .leaves_weights = !options.foreign,
                 .plan = options.plan,
                 .forecast_text = options.forecast_text}),
         tracker_(forecast, job().steps, options.deadline) {
@@ -36,6 +39,8 @@ class LocalRun {
       foreign_.emplace(plan, options.foreign->progress, files_.before().clock, options.digests);
     else if (processes() > 1)
       job_.secret = secret_.emplace(options.directory.secret()).path();
+    if (!options.foreign && job().restart && job().restart->kind != RestartKind::full)
+      standing_.emplace(job(), spare_processes(plan));
     job_.worker = options.worker;
     job_.arguments = options.arguments;
     job_.clock = files_.before().clock;
@@ -46,6 +51,7 @@ class LocalRun {
   }
 
   RunEnd run(const std::function<StopRequest()>& stop) {
+    if (const auto& finished = files_.before().finished) return as_it_ended(*finished);
     SuperviseOptions how;
     how.retry = options_.retry;
     how.first_attempt = files_.before().attempt;
@@ -69,6 +75,14 @@ class LocalRun {
   }
 
  private:
+  RunEnd as_it_ended(const EndRecord& finished) {
+    RunEnd end;
+    end.ran = false;
+    end.status = tracker_.at(finished.at);
+    end.checkpoint = newest_checkpoint();
+    return end;
+  }
+
   const PlannedWorkload& job() const { return plan_.only_job(); }
   int processes() const {
     const PlannedStrategy& s =
@@ -76,10 +90,14 @@ class LocalRun {
     return s.workers + (options_.foreign ? s.server_count() : server_processes(s));
   }
 
-  GangOptions gang(std::int64_t attempt) const {
+  GangOptions gang(std::int64_t attempt) {
     GangOptions g;
-    g.rendezvous = local_rendezvous();
-    g.members = processes_of(job().strategy, job_, attempt, g.rendezvous);
+    if (standing_) {
+      g = standing_->seat(job_, attempt);
+    } else {
+      g.rendezvous = local_rendezvous();
+      g.members = processes_of(job().strategy, job_, attempt, g.rendezvous);
+    }
     g.progress_deadline = options_.progress_deadline;
     g.start_deadline = options_.start_deadline;
     g.notice = options_.notice;
@@ -176,10 +194,20 @@ class LocalRun {
 
   void on_output(int member, std::string_view line) {
     if (const auto trouble = files_.line(member, line)) say(*trouble);
-    if (observer_.output) observer_.output(fmt::format("rank {}", member), line);
+    const bool beside = standing_ && member >= standing_->seats();
+    if (observer_.output)
+      observer_.output(beside ? "stands by" : fmt::format("rank {}", member), line);
+  }
+
+  /// An elastic job is as large as it can be: who stands by and is ready joins.
+  void grow() {
+    if (!standing_->could_grow()) return;
+    standing_->regroup();
+    say("a process is ready to join: the ranks regroup behind the step");
   }
 
   void on_progress(int member, const ProgressReport& r) {
+    if (standing_ && member >= standing_->seats()) return grow();
     const bool done = r.phase == ProgressPhase::done;
     if (done && member < job().strategy.workers) done_[std::size_t(member)] = r.step + 1;
     if (member != 0) return;
@@ -199,14 +227,20 @@ class LocalRun {
     if (r.cause == Interruption::preemption) r.notice = options_.notice;
     r.detail = end.reason;
     if (foreign_ && !newest_checkpoint()) return on_open_interruption(std::move(r), delay);
-    const std::int64_t of_first =
-        std::max<std::int64_t>(0, tracker_.steps_done() - newest_checkpoint().value_or(0));
+    const std::int64_t of_first = std::max<std::int64_t>(0, tracker_.steps_done() - goes_on_from());
     const double lost = waits_for_nobody() ? lost_by_all() : double(of_first);
     r.lost_steps = std::llround(lost);
     r.lost_work = tracker_.interrupted(of_first, lost);
     files_.measurements().append(r);
     say(fmt::format("{}: {} steps lost, restarting in {}", end.reason, r.lost_steps,
                     format_duration(delay)));
+  }
+
+  /// The step from which the next start goes on: those who wait may hold a later state than the
+  /// newest checkpoint has.
+  std::int64_t goes_on_from() const {
+    const std::int64_t saved = newest_checkpoint().value_or(0);
+    return standing_ ? std::max(saved, standing_->held_steps()) : saved;
   }
 
   std::optional<std::int64_t> newest_checkpoint() const {
@@ -279,9 +313,10 @@ class LocalRun {
   std::optional<JobSecretFile> secret_;
   RunTracker tracker_;
   LocalJob job_;
-  std::vector<std::int64_t> done_;         // by worker: its steps
-  std::optional<ForeignProgram> foreign_;  // nullopt: reckon-worker
-  std::optional<std::int64_t> saved_;      // as that program told
+  std::vector<std::int64_t> done_;             // by worker: its steps
+  std::optional<ForeignProgram> foreign_;      // nullopt: reckon-worker
+  std::optional<std::int64_t> saved_;          // as that program told
+  std::optional<StandingProcesses> standing_;  // nullopt: all start again
   OpenInterruption interruption_;
   FruitlessStarts fruitless_;
   std::chrono::steady_clock::time_point shown_{};

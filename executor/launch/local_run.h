@@ -36,8 +36,9 @@ struct LocalRunOptions {
   std::optional<Seconds> deadline;  // of the job, from its first start
 };
 
-/// Throws FileError where the directory cannot be used (another job in it, a run that `resume` did
-/// not name, no run to resume), and what supervise() throws. `forecast` must be feasible.
+/// Of a run that has finished nothing is started and no record is added. Throws FileError where the
+/// directory cannot be used (another job in it, a run that `resume` did not name, no run to
+/// resume), and what supervise() throws. `forecast` must be feasible.
 RunEnd run_locally(const Plan& plan, const Forecast& forecast, const LocalRunOptions& options,
                    const RunObserver& observer, const std::function<StopRequest()>& stop);
 

@@ -6,6 +6,10 @@
 #include <cerrno>
 #include <cstring>
 
+#include "executor/train/checkpoint/checkpoint_set.h"
+#include "sim/base/mapped_file.h"
+#include "sim/scenario/artifact/artifact.h"
+
 namespace reckon {
 namespace {
 
@@ -20,6 +24,34 @@ std::string damage_told(const Measurements& read, const fs::path& file) {
   if (read.damaged.empty()) return "";
   return fmt::format("{}set aside in {}; the run goes on without", format(damage_of(read)),
                      damaged_lines_of(file).string());
+}
+
+/// Are all steps in the newest checkpoint whose bytes are as they were written, and the weights
+/// beside it?
+bool holds_all(const RunDirectory& directory, std::int64_t steps) {
+  if (!fs::exists(directory.weights())) return false;
+  try {
+    const GoodSet newest = newest_good_set(directory.checkpoints(), nullptr);
+    return newest.set && newest.set->step >= steps;
+  } catch (const std::runtime_error&) {
+    return false;  // who starts the run says what is wrong with it
+  }
+}
+
+std::optional<EndRecord> finished_before(const RunFilesOptions& options, const Measurements& read) {
+  if (options.steps == 0 || read.ends.empty()) return std::nullopt;
+  const EndRecord& last = read.ends.back();
+  if (!last.finished || last.steps_done < options.steps) return std::nullopt;
+  if (options.leaves_weights && !holds_all(options.directory, options.steps)) return std::nullopt;
+  return last;
+}
+
+bool can_be_read(const fs::path& plan) {
+  try {
+    return bool(read_artifact(read_whole(plan), plan.string()));
+  } catch (const std::runtime_error&) {
+    return false;
+  }
 }
 
 EarlierPart look_back(const RunFilesOptions& options) {
@@ -45,6 +77,7 @@ EarlierPart look_back(const RunFilesOptions& options) {
   for (const CheckpointRecord& c : read->checkpoints)
     if (c.action == CheckpointAction::save)
       before.checkpoint = std::max(before.checkpoint.value_or(0), c.step);
+  before.finished = finished_before(options, *read);
   return before;
 }
 
@@ -62,6 +95,8 @@ RunFiles::RunFiles(const RunFilesOptions& options)
       throw FileError(fmt::format("cannot write {}: {}", log_of(k).string(), std::strerror(errno)));
   }
   // Behind the lock: the directory may be another run's.
+  if (before_.finished && can_be_read(directory_.plan()) && fs::exists(directory_.forecast()))
+    return;
   if (!options.plan.empty()) write_durably(directory_.plan(), options.plan);
   if (!options.forecast_text.empty()) write_durably(directory_.forecast(), options.forecast_text);
 }

@@ -20,6 +20,8 @@ struct EarlierPart {
   std::vector<CheckpointRecord> checkpoints;
   std::int64_t interruptions = 0;
   std::optional<std::int64_t> checkpoint;  // the newest that was saved
+  /// It is the whole of RunFilesOptions::steps: how it ended. Nothing is left to be run.
+  std::optional<EndRecord> finished;
   std::string damage;  // which lines of its records were set aside, to be told; empty: none
 };
 
@@ -30,6 +32,12 @@ struct RunFilesOptions {
   RunDirectory directory;
   Earlier earlier = Earlier::refused;
   int processes = 1;
+  /// Of the job: a part that has finished with as many is all of the run. Then the plan and the
+  /// forecast that are there stay, where they can be read. 0: nobody asks.
+  std::int64_t steps = 0;
+  /// That part must have left what it trained: the last checkpoint, every byte of it, and the
+  /// weights. Else there is something to be done again.
+  bool leaves_weights = true;
   std::string plan;           // the artifact: the directory's plan.reckon; empty: none
   std::string forecast_text;  // of that plan: forecast.json; empty: the one that is there stays
 };

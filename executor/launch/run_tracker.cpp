@@ -40,8 +40,13 @@ void RunTracker::take_up(const std::vector<StepRecord>& steps,
     if (s.rank != 0) continue;
     add_saves(s.step);
     live_.add_step(s.seconds, s.attempt != attempt);
+    if (s.attempt != attempt)
+      recent_.clear();
+    else
+      add_recent(s.seconds, s.samples);
     attempt = s.attempt;
     status_.steps_done = s.step + 1;
+    status_.loss = s.loss;
   }
   add_saves(std::nullopt);
   for (std::int64_t k = 0; k < interruptions; ++k) live_.add_interruption();
@@ -62,8 +67,12 @@ void RunTracker::step_done(std::int64_t step, Seconds seconds, std::int64_t samp
   const bool first = std::exchange(first_step_of_start_, false);
   live_.add_step(seconds, first);
   if (first) return;  // it warms caches and connections up
+  add_recent(seconds, samples);
+}
+
+void RunTracker::add_recent(Seconds step, std::int64_t samples) {
   constexpr std::size_t kRecent = 50;
-  recent_.push_back(seconds.count());
+  recent_.push_back(step.count());
   if (recent_.size() > kRecent) recent_.pop_front();
   samples_ = double(samples);
 }

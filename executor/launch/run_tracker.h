@@ -39,6 +39,7 @@ struct RunEnd {
   SupervisedEnd end;
   RunStatus status;                        // the last
   std::optional<std::int64_t> checkpoint;  // newest complete one: where a resumed run goes on
+  bool ran = true;  // false: the run had finished before, nothing was started
 };
 
 /// Steps of rank 0 and interruptions become a RunStatus.
@@ -69,6 +70,8 @@ class RunTracker {
   const RunStatus& at(Seconds elapsed);
 
  private:
+  void add_recent(Seconds step, std::int64_t samples);
+
   RunStatus status_;
   LiveForecast live_;
   std::deque<double> recent_;  // seconds of the last steps

@@ -88,6 +88,7 @@ class FutileStarts {
 }  // namespace
 
 Verdict verdict_on(const GangEnd& end) {
+  if (end.regroups) return Verdict::regroup;
   if (end.code == 0) return Verdict::finished;
   if (end.asked) return end.code == kExitStoppedOnRequest ? Verdict::stopped : Verdict::hopeless;
   if (end.hung || end.unexplained) return Verdict::retry;
@@ -125,6 +126,8 @@ SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& 
         return {Verdict::stopped, kExitStoppedOnRequest, end.reason, attempts};
       case Verdict::hopeless:
         return hopeless(end, attempts);
+      case Verdict::regroup:
+        continue;
       case Verdict::retry:
         break;
     }

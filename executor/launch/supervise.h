@@ -17,6 +17,7 @@ namespace reckon {
 enum class Verdict {
   finished,
   stopped,  // on request: to be resumed by whoever asked
+  regroup,  // nobody was lost: the next start is of another number of processes
   retry,    // a process was lost: 75, 76, a signal, silence, the environment (3)
   hopeless  // 1: the run's answer is no; 2: it cannot run as configured; 126, 127: no program
 };

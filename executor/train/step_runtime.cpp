@@ -16,17 +16,19 @@ PassTimes StepRuntime::run_passes(const StepPasses& passes) {
   Lap lap;
   begin_step();
   times.backward += lap.next();
-  for (std::int64_t k = 0; k < passes.count; ++k) {
-    const BatchView batch = passes.load();
+  BatchView batch;
+  for (std::int64_t k = 0; k < passes.count + passes.idle; ++k) {
+    const bool counts = k < passes.count;
+    if (counts) batch = passes.load();
     times.data_wait += lap.next();
-    const double loss = forward(batch, passes.position(k), true);
+    const double loss = forward(batch, passes.position(counts ? k : k - 1), true);
     const Seconds waited_forward = passes.take_waited();
     times.forward += lap.next() - waited_forward - exchanging();
     passes.check(loss);
-    times.loss += loss / static_cast<double>(passes.count);
+    if (counts) times.loss += loss / static_cast<double>(passes.count);
     const bool exchanged = passes.exchanged_every_pass || k + 1 == passes.count;
     passes.begin_backward();
-    backward(passes.scale, exchanged ? passes.ready : nullptr);
+    backward(counts ? passes.scale : 0, exchanged ? passes.ready : nullptr);
     const Seconds waited_backward = passes.take_waited();
     times.backward += lap.next() - waited_backward - exchanging();
     times.waited += waited_forward + waited_backward;

@@ -14,6 +14,8 @@ namespace reckon {
 struct StepPasses {
   std::int64_t count = 1;  // micro-batches
   double scale = 1;        // of each one's loss
+  /// Behind them, of exchanges in every pass: so many more of the last micro-batch, of scale 0.
+  std::int64_t idle = 0;
   bool exchanged_every_pass = false;
   std::function<BatchView()> load;  // the next micro-batch; until the next call
   std::function<StepPosition(std::int64_t micro_batch)> position;

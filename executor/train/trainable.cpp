@@ -25,16 +25,6 @@ void refuse_layout(const PlannedWorkload& job, Problems& problems) {
   const Layout l = layout_of(job);
   for (Diagnostic& problem : model_parallel_problems(job.model, l))
     problems.all.push_back(std::move(problem));
-  if (l.expert > 1 && l.zero_stage > 0)
-    problems.add(fmt::format("the worker does not shard the state of ranks that share experts out "
-                             "(expert {}, zero_stage {})",
-                             l.expert, l.zero_stage),
-                 "zero_stage: 0, or expert: 1");
-  if (l.pipeline > 1 && l.zero_stage >= 2)
-    problems.add(fmt::format("the stages of the worker's pipelines keep whole parameters and "
-                             "gradients, and zero_stage is {}",
-                             l.zero_stage),
-                 "zero_stage: 1 (the optimizer's state is cut), or pipeline: 1");
   if (l.offload_optimizer)
     problems.add("the worker does not offload the optimizer", "leave offload_optimizer out");
   if (const int each = job.strategy.accelerators_per_worker; each > 1)
@@ -44,14 +34,22 @@ void refuse_layout(const PlannedWorkload& job, Problems& problems) {
                     job.strategy.workers * each));
 }
 
-/// Launcher and workers know one way to go on: all processes start again from the checkpoint.
+/// What of the ways to go on after a loss the launcher and its workers do not know.
 void refuse_restart(const PlannedWorkload& job, Problems& problems) {
-  if (job.restart && job.restart->kind != RestartKind::full)
-    problems.add(fmt::format("the worker does not restart {}: after a loss all of its processes "
-                             "start again from the last checkpoint",
-                             to_text(job.restart->kind)),
-                 "--set 'workload.restart={kind: full}', or workload.container with a program of "
-                 "yours that does");
+  if (job.restart && job.restart->kind == RestartKind::elastic &&
+      job.restart->batch == ElasticBatch::scaled)
+    problems.add(
+        "the ranks of an elastic job of the worker accumulate the whole global batch, and "
+        "workload.restart.batch is scaled",
+        "workload.restart: {kind: elastic, batch: fixed}");
+  const Layout& l = job.strategy.layout;
+  if (job.restart && job.restart->kind == RestartKind::elastic && l.pipeline > 1 &&
+      l.zero_stage >= 2)
+    problems.add(fmt::format("pipelines of the worker that exchange gradients in every pass "
+                             "(zero_stage {}) need as many passes each, which an elastic job's "
+                             "copies have not",
+                             l.zero_stage),
+                 "zero_stage: 1, or workload.restart: {kind: in_place}");
   if (job.checkpoint.local)
     problems.add("the worker saves no checkpoints on the nodes besides those in the storage",
                  "leave workload.checkpoint.local out");
@@ -137,6 +135,19 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
                              "workload.strategy: {{kind: multi_worker_mirrored, workers: {}, "
                              "accelerators_per_worker: 1}}",
                              strategy.workers * each));
+  return std::move(problems.all);
+}
+
+Diagnostics restarts_otherwise_in_pods(const Plan& plan) {
+  const auto& restart = plan.only_job().restart;
+  if (!restart || restart->kind == RestartKind::full) return {};
+  Problems problems;
+  problems.add(
+      fmt::format("pods of reckon-worker do not restart {}: after a loss all of them start "
+                  "again from the last checkpoint; reckon run on one machine does",
+                  to_text(restart->kind)),
+      "--set 'workload.restart={kind: full}', or workload.container with a program of "
+      "yours that does");
   return std::move(problems.all);
 }
 

@@ -15,4 +15,7 @@ Diagnostics cannot_train(const Plan& plan);
 /// fp32 (tf32) or bf16, by all-reduce. Empty as well where the plan has no accelerators.
 Diagnostics leaves_accelerators_idle(const Plan& plan);
 
+/// What of its restarts pods do not do: they start again all together.
+Diagnostics restarts_otherwise_in_pods(const Plan& plan);
+
 }  // namespace reckon

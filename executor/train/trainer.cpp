@@ -12,6 +12,7 @@
 #include "executor/train/lap.h"
 #include "executor/train/recipe.h"
 #include "sim/base/check.h"
+#include "sim/scenario/restart.h"
 
 namespace reckon {
 namespace {
@@ -22,10 +23,34 @@ void report(const TrainerHooks& hooks, std::int64_t step, ProgressPhase phase) {
 
 }  // namespace
 
-RankShare share_of(const PlannedWorkload& job, int rank, int workers) {
+namespace {
+
+RankShare uneven_share(const PlannedWorkload& job, int rank, int workers, std::int64_t pass) {
+  const Layout& l = job.strategy.layout;
+  RECKON_CHECK(job.restart && job.restart->kind == RestartKind::elastic);
+  if (l.schedule == PipelineSchedule::interleaved) pass *= l.pipeline;  // as many at least
+  const int together = std::max(1, l.expert), groups = workers / together;
+  const std::int64_t all = job.global_batch / (pass * together);
+  RECKON_CHECK(all * pass * together == job.global_batch && groups * together == workers);
+  const int group = rank / together;
+  const std::int64_t passes = passes_of_copy(all, groups, group);
+  std::int64_t before = 0;
+  for (int g = 0; g < group; ++g) before += passes_of_copy(all, groups, g);
+  RankShare share{.global_batch = job.global_batch,
+                  .first_of_step = (before * together + (rank % together) * passes) * pass,
+                  .own = passes * pass};
+  if (l.zero_stage >= 2) share.idle_passes = passes_of_copy(all, groups, 0) - passes;
+  share.weight = double(share.own) * workers / double(job.global_batch);
+  return share;
+}
+
+}  // namespace
+
+RankShare share_of(const PlannedWorkload& job, int rank, int workers, std::int64_t pass) {
   const int useful = workers - job.strategy.backup_workers();
   const std::int64_t own = job.global_batch / useful;
-  RECKON_CHECK(own * useful == job.global_batch);
+  if (own * useful != job.global_batch || own % pass != 0)
+    return uneven_share(job, rank, workers, pass);
   return {.global_batch = own * workers, .first_of_step = rank * own, .own = own};
 }
 
@@ -50,7 +75,7 @@ Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSour
       exchange_(exchange),
       format_(sample_format(model)),
       runtime_(std::move(runtime)) {
-  RECKON_CHECK(options_.share.own % options_.micro_batch == 0);
+  RECKON_CHECK(options_.share.own > 0 && options_.share.own % options_.micro_batch == 0);
   if (exchange_.pulls_rows()) {
     pulled_.emplace(model, runtime_->layout());
     exchange_.draw_tables_by(
@@ -106,10 +131,15 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
   m.learning_rate = learning_rate(options_.optimizer, step, options_.steps);
 
   report(hooks, step, ProgressPhase::computing);
+  statistics_before_.clear();
+  for (const RunningStatistics<float>& s : runtime_->running_statistics())
+    statistics_before_.emplace_back(s.values.begin(), s.values.end());
+  under_way_ = true;
   Seconds pulling{};  // of rows, which the exchange measures
   const PassTimes passes = runtime_->run_passes(
       {.count = share.own / options_.micro_batch,
        .scale = static_cast<double>(options_.micro_batch) / static_cast<double>(share.global_batch),
+       .idle = share.idle_passes,
        .exchanged_every_pass = exchange_.exchanges_every_pass(),
        .load =
            [&] {
@@ -127,13 +157,15 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
        .ready = [&](ParameterRange range) { exchange_.gradient_ready(range); },
        .take_waited = [&] { return exchange_.take_waited(); },
        .check = [&](double loss) { check_loss(loss, m); }});
-  m.loss = passes.loss;
+  m.loss = passes.loss * share.weight;
   m.data_wait = passes.data_wait - pulling;
   m.forward = passes.forward;
   m.backward = passes.backward;
 
   report(hooks, step, ProgressPhase::exchanging);
   m.exchange = exchange_.finish_step(step, m.learning_rate);
+  updates_done_ = m.exchange.next_step;
+  under_way_ = false;
   m.exchange.communication += passes.exchanging;
   m.exchange.exposed_communication += passes.waited + passes.exchanging;
   m.exchange.sent += passes.sent;

@@ -24,10 +24,17 @@ struct TrainingError : std::runtime_error {
 /// This rank's share of each step: samples [first_of_step, first_of_step + own) of global_batch.
 struct RankShare {
   std::int64_t global_batch = 1, first_of_step = 0, own = 1;
+  /// Passes beside its own that count for nothing: where all ranks exchange in every pass, those
+  /// with fewer passes take part in the rest.
+  std::int64_t idle_passes = 0;
+  /// Of its mean loss in the mean over all ranks': not 1 where shares are unequal.
+  double weight = 1;
 };
 /// `rank` of `workers` ranks with equal shares. Backup workers have shares too, beside the plan's
-/// global batch.
-RankShare share_of(const PlannedWorkload& job, int rank, int workers);
+/// global batch. Where an elastic job has lost some, the global batch does not come out even: then
+/// whole passes of `pass` samples (passes_of_copy(), sim/scenario/restart.h), equally many for
+/// those that share experts out.
+RankShare share_of(const PlannedWorkload& job, int rank, int workers, std::int64_t pass = 1);
 
 struct TrainerOptions {
   RankShare share;
@@ -82,7 +89,7 @@ class Trainer {
   /// rank's slices. Data and dropout then go on at the exact sample.
   std::vector<RestoreTensor> restore(std::int64_t steps_done);
   /// After restore(), where ranks take steps of their own: this rank's.
-  void go_on_from(std::int64_t steps_done) { steps_done_ = steps_done; }
+  void go_on_from(std::int64_t steps_done) { steps_done_ = updates_done_ = steps_done; }
   /// Starts the exchange, so that every rank has the same values and goes on from the same step.
   /// `restores_optimizer`: this rank hands what it has restored to the exchange.
   void start(bool restores_optimizer = true);
@@ -94,6 +101,14 @@ class Trainer {
   /// GradientExchange::take_final_values().
   std::vector<StateTensor> trained();
   std::int64_t steps_done() const { return steps_done_; }
+  /// Optimizer steps that are in the parameters, also where a step failed: it is in them whole, or
+  /// not at all, where their update takes no exchange (all-reduce).
+  std::int64_t updates_done() const { return updates_done_; }
+  /// Running statistics as they are, and as they were before the step that is under way (a failed
+  /// one stays so; between steps: as they are). Valid until the next step.
+  std::vector<StateTensor> statistics();
+  std::vector<StateTensor> statistics_before_step();
+  void set_statistic(const std::string& name, std::span<const std::byte> bytes);
 
   /// Trains until options.steps, or until `stop` says so. Throws TrainingError, DataError,
   /// CommError, and what hooks throw.
@@ -137,7 +152,9 @@ class Trainer {
   std::optional<TablePlaces> pulled_;
   std::vector<WholeTable> held_tables_;  // restored, until start(); fetched, until the next step
   std::vector<AlignedBuffer<float>> restored_optimizer_;  // until start()
-  std::int64_t steps_done_ = 0;
+  std::int64_t steps_done_ = 0, updates_done_ = 0;
+  std::vector<std::vector<float>> statistics_before_;  // in the order of running_statistics()
+  bool under_way_ = false;                             // a step, up to its update
   bool restored_parts_ = false;  // into the exchange's parts, which has started
 };
 

@@ -49,7 +49,7 @@ void Trainer::for_kept_slices(const std::vector<KeptPart>& kept, Take take) cons
 }
 
 std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
-  steps_done_ = steps_done;
+  steps_done_ = updates_done_ = steps_done;
   std::vector<RestoreTensor> state;
   const auto add_statistics = [&] {
     for (const RunningStatistics<float>& s : runtime_->running_statistics())
@@ -158,6 +158,25 @@ void Trainer::add_statistics_to(std::vector<StateTensor>& tensors) {
   for (const RunningStatistics<float>& s : runtime_->running_statistics())
     tensors.push_back(
         {whole_tensor(s.name, {std::int64_t(s.values.size())}), std::as_bytes(s.values)});
+}
+
+std::vector<StateTensor> Trainer::statistics() {
+  std::vector<StateTensor> tensors;
+  add_statistics_to(tensors);
+  return tensors;
+}
+
+std::vector<StateTensor> Trainer::statistics_before_step() {
+  std::vector<StateTensor> tensors = statistics();
+  if (under_way_)
+    for (std::size_t k = 0; k < tensors.size(); ++k)
+      tensors[k].bytes = std::as_bytes(std::span(statistics_before_[k]));
+  return tensors;
+}
+
+void Trainer::set_statistic(const std::string& name, std::span<const std::byte> bytes) {
+  for (const RunningStatistics<float>& s : runtime_->running_statistics())
+    if (s.name == name) std::ranges::copy(bytes, std::as_writable_bytes(s.values).begin());
 }
 
 std::vector<StateTensor> Trainer::state() {

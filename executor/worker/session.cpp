@@ -21,14 +21,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan, int rank,
-                                     std::int64_t attempt, const RunDirectory& directory) {
+CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan,
+                                     const Communicator& ranks, std::int64_t attempt,
+                                     const RunDirectory& directory) {
   const PlannedWorkload& job = plan.only_job();
   DataSpec data = job.data;
   if (!options.data.empty()) data.path = std::filesystem::absolute(options.data).string();
+  CheckpointIdentity identity = identity_of_job(plan, data);
+  // An elastic job may have fewer than the plan.
+  if (job.restart && job.restart->kind == RestartKind::elastic) identity.ranks = ranks.size();
   return {.directory = directory.checkpoints(),
-          .identity = identity_of_job(plan, data),
-          .rank = rank,
+          .identity = std::move(identity),
+          .rank = ranks.rank(),
           .keep = options.keep,
           .attempt = attempt,
           // Others' steps, which rank 0's number of the set does not count, go on.
@@ -54,6 +58,7 @@ Session::Session(const JobOptions& options, const Plan& plan, const PlanDigests&
       clock_(environment_.clock.value_or(RunClock::started_at(options.began))),
       directory_{options.out},
       interval_(planned_save_interval(plan, job_)) {
+  if (environment_.orders) environment_.attempt = attempt;  // the order's
   if (options.out.empty()) return;
   create_directories_durably(directory_.root);
   if (!supervised()) take_up_log(attempt);
@@ -62,7 +67,7 @@ Session::Session(const JobOptions& options, const Plan& plan, const PlanDigests&
   // steps of their own: what rank 0 and the servers have is the job's state.
   if (!in_lockstep() && communicator.rank() > 0) return;
   checkpoints_.emplace(
-      checkpoint_options(options, plan, communicator.rank(), environment_.attempt, directory_));
+      checkpoint_options(options, plan, communicator, environment_.attempt, directory_));
 }
 
 /// Nobody counted the starts of this job, or only some: the log of the run says how many there were
@@ -96,8 +101,9 @@ void Session::keep(const MeasurementRecord& record) {
     print(to_line(record));
 }
 
-void Session::start() {
-  if (!options_.out.empty()) restore();
+void Session::start(bool shared, const HeldState* held) {
+  const bool kept = shared && share_held_state(communicator_, trainer_, held).has_value();
+  if (!kept && !options_.out.empty()) restore();
   // Servers take one rank's; without servers every rank has its own.
   trainer_.start(!with_servers() || communicator_.rank() == 0);
   if (waits_for_nobody()) exchange_.begin_at(trainer_.steps_done());
@@ -152,12 +158,14 @@ bool Session::is_due(std::int64_t done) const {
 /// whether rank 0 finds that it is time to save.
 void Session::agree(double& loss) {
   const std::int64_t done = trainer_.steps_done() + 1;
-  std::array<double, 3> sum{loss, stop_requested() ? 1.0 : 0.0,
-                            communicator_.rank() == 0 && is_due(done) ? 1.0 : 0.0};
+  const bool first = communicator_.rank() == 0;
+  std::array<double, 4> sum{loss, stop_requested() ? 1.0 : 0.0, first && is_due(done) ? 1.0 : 0.0,
+                            first && orders_ && orders_->told_to_regroup() ? 1.0 : 0.0};
   communicator_.all_reduce(std::span<double>(sum));
   loss = sum[0] / communicator_.size();
   stopped_ = sum[1] > 0 && done < steps_;
-  save_due_ = sum[2] > 0;
+  regroups_ = sum[3] > 0 && done < steps_ && !stopped_;
+  save_due_ = sum[2] > 0 || (regroups_ && saves_to_regroup_);
 }
 
 /// Asynchronous workers wait for nobody: each stops by itself. With backup workers no rank can do
@@ -229,7 +237,7 @@ TrainerHooks Session::hooks() {
     if (checkpoints_ && (save_due_ || stopped_)) save(stopped_);
   };
   hooks.measured = [this](const StepMeasurement& m) { record(m); };
-  hooks.stop = [this](std::int64_t) { return stopped_; };
+  hooks.stop = [this](std::int64_t) { return stopped_ || regroups_; };
   return hooks;
 }
 
@@ -284,11 +292,11 @@ void Session::finish() {
   if (!stopped_ && waits_for_nobody() && communicator_.rank() > 0) exchange_.end_steps();
   if (!checkpoints_) return;
   if (!stopped_ && waits_for_nobody()) wait_for_others();
-  if (!stopped_) save(false);
+  if (!stopped_ && !regroups_) save(false);
   report_saving();
   checkpoints_->finish();
   record_saves();
-  if (communicator_.rank() != 0) return;
+  if (communicator_.rank() != 0 || regroups_) return;
   if (!stopped_) write_weights();
   if (!supervised())  // who watches says how it ended
     keep(EndRecord{.attempt = environment_.attempt,

@@ -7,7 +7,9 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/train/checkpoint/checkpoint.h"
+#include "executor/train/held_state.h"
 #include "executor/train/records/measurement_log.h"
+#include "executor/train/records/orders.h"
 #include "executor/train/records/progress.h"
 #include "executor/train/records/run_directory.h"
 #include "executor/train/trainer.h"
@@ -26,14 +28,24 @@ class Session {
           Communicator& communicator, GradientExchange& exchange, Trainer& trainer,
           std::int64_t steps, ComputeName compute);
 
-  /// Goes on from the newest checkpoint that all ranks have; from the beginning where there is
-  /// none. Starts the trainer.
-  void start();
+  /// Orders may tell the ranks to regroup: they leave behind a step. `saves`: which is saved then,
+  /// as nobody keeps its state.
+  void obeys(Orders& orders, bool saves) { orders_ = &orders, saves_to_regroup_ = saves; }
+  /// Goes on from the state that ranks of an earlier start hold (`held`: this rank's, nullptr:
+  /// none; collective where `shared`), from the newest checkpoint that all ranks have, or from the
+  /// beginning. Starts the trainer.
+  void start(bool shared = false, const HeldState* held = nullptr);
   TrainerHooks hooks();
   /// Behind the last step: what was saved is on the device, rank 0 writes the parameters.
   void finish();
   /// All ranks stopped on request, before the last step.
   bool stopped() const { return stopped_; }
+  /// All ranks left as they were told to regroup, before the last step.
+  bool regroups() const { return regroups_; }
+  /// A rank is lost: nobody waits for what it was to save.
+  void abandon() {
+    if (checkpoints_) checkpoints_->abandon();
+  }
 
  private:
   void take_up_log(int attempt);
@@ -84,6 +96,8 @@ class Session {
   Seconds interval_;              // of useful work between two saves
   std::int64_t saved_steps_ = 0;  // done at the last save, or at the start
   bool save_due_ = false, stopped_ = false;
+  Orders* orders_ = nullptr;  // nobody gives any
+  bool saves_to_regroup_ = true, regroups_ = false;
   bool planned_save_ = false;  // made behind the step that is to be reported
 };
 

@@ -8,6 +8,7 @@
 #include "sim/cluster/placement.h"
 #include "sim/cluster/progress.h"
 #include "sim/cluster/restart.h"
+#include "sim/scenario/restart.h"
 
 // The job as the life sees it: its phase, how far it has come, and the Kubernetes Job's rules for
 // trying again.
@@ -130,8 +131,9 @@ struct Job {
     int there = workers - shares.joining;
     for (const Holding& holding : holdings) there -= holding.workers_to_place;
     const int each = restart_rules.workers_of_a_copy;
-    for (int n = there / each * each; n >= restart_rules.least; n -= each)
-      if (n > 0 && speed[static_cast<std::size_t>(n)] > 0) return n;
+    for (int n = reckon::usable_workers(there, each, restart_rules.least); n > 0;
+         n = reckon::usable_workers(n - each, each, restart_rules.least))
+      if (speed[static_cast<std::size_t>(n)] > 0) return n;  // 0: it does not fit into memory
     return 0;
   }
   /// Has it the nodes that it needs to start?

@@ -22,26 +22,10 @@ int next_solved(int live, int workers) {
   return std::min(workers, int(std::ceil(live * kSolvedStride)));
 }
 
-/// The job with fewer workers, each with its batch; of a fixed global batch each accumulates as
-/// many passes as it takes, the slowest a whole one more.
-Plan smaller(const Plan& plan, int workers) {
-  Plan changed = plan;
-  PlannedWorkload& job = changed.jobs.front();
-  const std::int64_t before = layout_of(job).micro_batches;
-  const std::int64_t global = job.global_batch;
-  job.strategy.workers = workers;
-  job.global_batch = 1;
-  const Layout layout = layout_of(job);
-  const std::int64_t pass = std::int64_t{layout.data} * layout.micro_batch;
-  const bool fixed = job.restart->batch == ElasticBatch::fixed;
-  job.global_batch =
-      pass * (fixed ? std::max<std::int64_t>(1, (global + pass - 1) / pass) : before);
-  return changed;
-}
-
 /// Wall time of a step's worth of samples with so many workers; 0: the job cannot be so small.
 Seconds step_of_smaller(const Plan& plan, const NetworkModel& network, int workers) {
-  const Plan changed = smaller(plan, workers);
+  Plan changed = plan;
+  changed.jobs.front() = with_fewer_workers(plan.jobs.front(), workers);
   const PlannedWorkload& job = changed.jobs.front();
   if (!estimate_memory(changed, job).fits()) return Seconds{0};
   const Seconds step = estimate_step(changed, job, network).step;

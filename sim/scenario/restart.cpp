@@ -21,6 +21,21 @@ bool copies_hold_all(const PlannedWorkload& job) {
          (s.kind == StrategyKind::multi_worker_mirrored || s.kind == StrategyKind::model_parallel);
 }
 
+PlannedWorkload with_fewer_workers(PlannedWorkload job, int workers) {
+  const std::int64_t before = layout_of(job).micro_batches;
+  const std::int64_t global = job.global_batch;
+  job.strategy.workers = workers;
+  job.global_batch = 1;
+  const Layout layout = layout_of(job);
+  const std::int64_t passes = (global + layout.micro_batch - 1) / layout.micro_batch;
+  const bool fixed = job.restart->batch == ElasticBatch::fixed;
+  job.global_batch =
+      std::int64_t{layout.data} * layout.micro_batch *
+      (fixed ? std::max<std::int64_t>(1, passes_of_copy(passes, layout.data, 0)) : before);
+  job.strategy.layout = layout_of(job);
+  return job;
+}
+
 std::optional<RestartSpec> parse_restart(std::string_view text) {
   const std::size_t blank = text.find(' ');
   const auto kind = from_text<RestartKind>(text.substr(0, blank));

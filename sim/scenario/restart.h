@@ -23,6 +23,24 @@ constexpr bool a_copy_is_left(int workers, int workers_of_a_copy, int workers_pe
   return workers / workers_of_a_copy > gone;
 }
 
+/// Workers that an elastic job trains on, of those that are there: whole copies, at least `least`
+/// workers. 0: they are too few.
+constexpr int usable_workers(int there, int workers_of_a_copy, int least) {
+  const int whole = there / workers_of_a_copy * workers_of_a_copy;
+  return whole > 0 && whole >= least ? whole : 0;
+}
+
+/// Passes of one copy in a step of an elastic job with a fixed global batch, which is `all` passes:
+/// the first copies have one more where they do not come out even.
+constexpr std::int64_t passes_of_copy(std::int64_t all, int copies, int copy) {
+  return all / copies + (copy < all % copies ? 1 : 0);
+}
+
+/// The elastic job with fewer workers, each with its batch. Its global batch is what the slowest
+/// copy's passes make of it: of a fixed one that is the job's own, rounded up to whole passes of
+/// all.
+PlannedWorkload with_fewer_workers(PlannedWorkload job, int workers);
+
 /// "full", "in_place", "elastic", "elastic 12" (at least so many nodes), "warm_spare" (one),
 /// "warm_spare 2". nullopt: none of these.
 std::optional<RestartSpec> parse_restart(std::string_view text);

@@ -314,3 +314,28 @@ TEST_CASE("an export takes the set before a damaged one, as a resume does, and s
   CHECK(contains(older.err, "exported in its place: the checkpoint at step 30"));
   CHECK(read_all(w.path("older/1/model.safetensors")) != weights);
 }
+
+TEST_CASE("a run that has finished is not run again: no record is added, whatever is asked") {
+  Workspace w;
+  with_run(w, "run");
+  const std::string resume = "run job.yaml" + std::string(kOptions) + "--out run --resume";
+  const std::string records = read_all(w.path("run/measurements.jsonl"));
+  const std::string diff = w.run("diff run/forecast.json run").out;
+  const std::string history = w.run("history --format json").out;
+  const Output again = w.run(resume);
+  INFO(again.err);
+  CHECK(again.code == 0);
+  CHECK(contains(again.err, "has finished its 40 steps: nothing is run and no record is added"));
+  CHECK(contains(again.out, "small: finished"));
+  CHECK(read_all(w.path("run/measurements.jsonl")) == records);
+  CHECK(w.run("diff run/forecast.json run").out == diff);
+  CHECK(w.run("history --format json").out == history);
+  // What it left is part of it: what is gone is made again, and then it has finished.
+  fs::remove(w.path("run/model.safetensors"));
+  CHECK(w.run(resume).code == 0);
+  CHECK(fs::exists(w.path("run/model.safetensors")));
+  CHECK_FALSE(read_all(w.path("run/measurements.jsonl")) == records);
+  const std::string more = resume + " --set workload.train.steps=50";
+  CHECK(w.run(more).code == 0);
+  CHECK(read_measurement_log(w.path("run/measurements.jsonl"))->useful_steps().size() == 50);
+}

@@ -101,8 +101,8 @@ TEST_CASE("a run under every kind of layout ends with what one process ends with
        {"{kind: zero, workers: 2, zero_stage: 2, micro_batch: 4}", 2},
        {"{kind: zero, workers: 2, zero_stage: 3}", 2},
        {"{kind: hybrid, pipeline: 2, micro_batch: 4}", 2},
-       {"{kind: hybrid, data: 2, pipeline: 2, zero_stage: 1, micro_batch: 2, schedule: gpipe}",
-        4}});
+       {"{kind: hybrid, data: 2, pipeline: 2, zero_stage: 1, micro_batch: 2, schedule: gpipe}", 4},
+       {"{kind: hybrid, data: 2, pipeline: 2, zero_stage: 3, micro_batch: 2}", 4}});
 }
 
 TEST_CASE(
@@ -111,7 +111,9 @@ TEST_CASE(
                            {"{kind: hybrid, data: 2, tensor: 2, zero_stage: 1, micro_batch: 4}", 4},
                            {"{kind: hybrid, tensor: 2, pipeline: 2, micro_batch: 4}", 4},
                            {"{kind: hybrid, context: 2, micro_batch: 8}", 2}});
-  check_against_one(kMixture, {{"{kind: hybrid, data: 2, expert: 2, micro_batch: 4}", 2}});
+  check_against_one(kMixture,
+                    {{"{kind: hybrid, data: 2, expert: 2, micro_batch: 4}", 2},
+                     {"{kind: hybrid, data: 4, expert: 2, zero_stage: 3, micro_batch: 2}", 4}});
 }
 
 TEST_CASE(
@@ -169,19 +171,16 @@ TEST_CASE("a run stops under one layout and goes on under another") {
 
 TEST_CASE("layouts that the worker does not run are refused with what to do") {
   const Workspace w;
-  w.write("job.yaml", job_text(kGpt, "{kind: hybrid, data: 2, pipeline: 2, zero_stage: 2}", 4, 10));
-  const Output r = w.run("run job.yaml --replications 20 --out run");
-  INFO(r.err);
-  CHECK(r.code == 2);
-  CHECK(contains(r.err, "the stages of the worker's pipelines keep whole parameters"));
-  CHECK(!fs::exists(w.path("run")));  // no process was started
-  w.write("experts.yaml",
-          job_text(kMixture, "{kind: hybrid, data: 2, expert: 2, zero_stage: 1}", 2, 10));
-  const Output experts = w.run("run experts.yaml --replications 20 --out experts");
-  CHECK(experts.code == 2);
-  CHECK(contains(experts.err, "the worker does not shard the state of ranks that share experts"));
   w.write("context.yaml", job_text(kPerceptron, "{kind: hybrid, context: 2}", 2, 10));
   CHECK(w.run("run context.yaml --replications 20 --out context").code == 2);
+  CHECK(!fs::exists(w.path("context")));  // no process was started
+  w.write("elastic.yaml",
+          job_text(kGpt, "{kind: hybrid, data: 2, pipeline: 2, zero_stage: 2}", 4, 10));
+  const Output elastic = w.run(
+      "run elastic.yaml --replications 20 --out elastic --set 'workload.restart={kind: elastic, "
+      "min: 1}'");
+  CHECK(elastic.code == 2);
+  CHECK(contains(elastic.err, "need as many passes each"));
   w.write(
       "offload.yaml",
       job_text(kGpt, "{kind: zero, workers: 2, zero_stage: 2, offload_optimizer: true}", 2, 10));

@@ -183,6 +183,9 @@ void CheckpointStore::complete_set(const fs::path& set, const ShardHeader& own) 
   for (int rank = 0; rank < own.identity.ranks; ++rank) {
     std::optional<ShardHeader> part = rank == options_.rank ? own : part_of(set, rank, own);
     while (!part) {
+      if (abandoned_)
+        throw CheckpointError(
+            fmt::format("{} is not complete: rank {} is lost", set.string(), rank));
       if (Clock::now() > until)
         throw CheckpointError(
             fmt::format("{} is not complete: rank {} did not write its part in {}", set.string(),

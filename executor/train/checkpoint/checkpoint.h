@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -85,6 +86,10 @@ class CheckpointStore {
   /// Waits until what was saved is on the device (rank 0: the set is valid); throws what failed.
   void finish();
 
+  /// A rank is lost, and its part of what is being saved may never come: nobody waits for it any
+  /// more, and the set stays incomplete.
+  void abandon() { abandoned_ = true; }
+
   /// Saves completed since the last call.
   std::vector<SaveReport> take_reports();
 
@@ -96,6 +101,7 @@ class CheckpointStore {
   CheckpointOptions options_;
   std::future<SaveReport> pending_;
   std::vector<SaveReport> reports_;
+  std::atomic<bool> abandoned_ = false;
 };
 
 }  // namespace reckon

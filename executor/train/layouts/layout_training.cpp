@@ -27,6 +27,13 @@ Layout with_passes_of(std::int64_t batch, Layout l, std::int64_t share) {
   return l;
 }
 
+/// What a rank at that place has, in that stage.
+ParameterLayout layout_at(const ModelGraph& model, const Layout& l, const ModelPlace& place,
+                          int stage) {
+  const ParameterLayout layout = parameter_layout(model, place);
+  return l.pipeline > 1 ? PipelineStages(model, l).parameters(model, layout, stage) : layout;
+}
+
 /// Those of experts that other ranks do not have.
 std::vector<ParameterRange> ranges_of_experts(const ParameterLayout& layout) {
   std::vector<ParameterRange> ranges;
@@ -45,38 +52,44 @@ LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& pe
   ParameterLayout layout = parameter_layout(job.model);
   std::function<double(double)> squares_of_all;
   RuntimeOptions placed = passes;
-  RankPlace place = place_of_rank(l, peers.rank());
+  const RankPlace place = place_of_rank(l, peers.rank());
+  ModelPlace placed_alike;  // as the first of the ranks that share experts out
   if (l.replica() > 1 || l.expert > 1) {
     training.groups = std::make_unique<LayoutGroups>(make_layout_groups(peers, l));
     const LayoutGroups& groups = *training.groups;
     replicas = groups.state.get();
     placed.place = place_in_model(l, place);
+    placed_alike = placed.place;
+    placed_alike.expert.rank = 0;
     placed.groups = {groups.tensor.get(), groups.context.get(), groups.expert.get()};
-    layout = parameter_layout(job.model, placed.place);
-    if (l.pipeline > 1)
-      layout = PipelineStages(job.model, l).parameters(job.model, layout, place.pipeline);
-    // Context ranks have the same sums as data-parallel ranks have.
-    squares_of_all = [&groups](double squares) {
+    layout = layout_at(job.model, l, placed.place, place.pipeline);
+    // Context ranks have the same sums as data-parallel ranks have. Under ZeRO all of those have
+    // parts of their own, ranks that share experts out among them.
+    const bool parts = l.zero_stage > 0;
+    squares_of_all = [&groups, parts](double squares) {
       for (Communicator* group : {groups.tensor.get(), groups.expert.get(), groups.pipeline.get()})
-        group->all_reduce(std::span(&squares, 1));
+        if (!parts || group != groups.expert.get()) group->all_reduce(std::span(&squares, 1));
       return squares;
     };
   }
-  training.share = share_of(job, place.data, l.data);
+  training.share = share_of(job, place.data, l.data, passes.batch);
   l = with_passes_of(passes.batch, l, training.share.own);
 
   Communicator* expert_replicas = training.groups ? training.groups->expert_state.get() : nullptr;
   const double clip_norm = job.optimizer_settings.clip_norm;
   std::unique_ptr<ZeroExchange> zero;
   if (l.zero_stage > 0)
-    zero = make_zero_exchange(*replicas, {.optimizer = optimizer_rule(job),
-                                          .trained = trained_ranges(layout),
-                                          .blocks = exchange_blocks(job.model, layout),
-                                          .stage = l.zero_stage,
-                                          .clip_norm = clip_norm,
-                                          .overlap = l.overlap,
-                                          .squares_of_all = squares_of_all,
-                                          .counted = counted_ranges(layout)});
+    zero = make_zero_exchange(
+        *replicas,
+        {.optimizer = optimizer_rule(job),
+         .trained = trained_ranges(layout),
+         .blocks = exchange_blocks(job.model, layout),
+         .stage = l.zero_stage,
+         .clip_norm = clip_norm,
+         .overlap = l.overlap,
+         .squares_of_all = squares_of_all,
+         .counted = counted_ranges(layout_at(job.model, l, placed_alike, place.pipeline)),
+         .expert_replicas = expert_replicas});
   else
     training.exchange =
         make_all_reduce_exchange(*replicas, {.optimizer = optimizer_rule(job),
@@ -90,7 +103,7 @@ LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& pe
   if (l.pipeline > 1)
     training.runtime = make_pipeline_runtime(
         job.model, placed, l, {*training.groups->pipeline, *training.groups->pipeline_back},
-        workers);
+        workers, l.zero_stage == 3 ? zero.get() : nullptr);
   else if (l.zero_stage >= 2)
     training.runtime =
         make_sharded_runtime(job.model, placed, workers, l.zero_stage == 3 ? zero.get() : nullptr);

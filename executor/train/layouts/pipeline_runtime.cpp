@@ -5,7 +5,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "executor/comm/paged_buffer.h"
 #include "executor/train/lap.h"
+#include "executor/train/layouts/block_walk.h"
+#include "executor/train/layouts/exchange_blocks.h"
 #include "executor/train/layouts/pipeline_stages.h"
 #include "sim/base/check.h"
 #include "sim/step/pipeline_passes.h"
@@ -46,12 +49,29 @@ struct PassInFlight {
   std::int64_t micro_batch = -1;  // -1: free
 };
 
+/// Of the parameters or the gradients: on pages that may be given back, where parts of them go.
+class StageBuffer {
+ public:
+  StageBuffer(std::size_t count, bool paged) {
+    if (paged)
+      paged_ = PagedBuffer(count);
+    else
+      whole_.emplace(count);
+  }
+  std::span<float> span() { return whole_ ? whole_->span() : paged_.span(); }
+
+ private:
+  std::optional<AlignedBuffer<float>> whole_;
+  PagedBuffer paged_;
+};
+
 struct StagePart {
   LayerSpan layers;
   bool first = false, last = false;  // of the network
   bool needs_data = false;
   std::vector<PassInFlight> passes;
   std::vector<std::vector<float>> statistics;  // running, as they are now
+  std::vector<BlockUse> forward, backward;     // zero_stage 3: of a pass
 };
 
 bool reads_data(const LayerOp& op) {
@@ -76,7 +96,7 @@ Seconds exchanged_in(GraphRuntime<float>& runtime, PassTimes& times) {
 class PipelineRuntime final : public StepRuntime {
  public:
   PipelineRuntime(const ModelGraph& model, const RuntimeOptions& options, const Layout& layout,
-                  PipelinePeers peers, Workers& workers);
+                  PipelinePeers peers, Workers& workers, ZeroExchange* gathers);
 
   const ParameterLayout& layout() const override { return parameters_; }
   ParameterView exchanged() override { return {values_.span(), gradients_.span()}; }
@@ -103,6 +123,9 @@ class PipelineRuntime final : public StepRuntime {
   void run_backward(const PipelinePass& pass, const StepPasses& passes, PassTimes& times);
   void sum_tied(const StepPasses& passes, PassTimes& times);
   bool is_lent(ParameterRange range) const;
+  bool waits_for_copies(ParameterRange range) const;
+  void find_blocks();
+  void lend(const TiedWeight& weight);
   void send(Communicator& by, std::span<const float> values, int to, PassTimes& times) const;
 
   const ModelGraph& model_;
@@ -110,7 +133,10 @@ class PipelineRuntime final : public StepRuntime {
   PipelinePeers peers_;
   const int stage_;
   const ParameterLayout parameters_;
-  AlignedBuffer<float> values_, gradients_;
+  StageBuffer values_, gradients_;
+  ZeroExchange* gathers_;          // nullptr: parameters are here, whole
+  std::vector<ZeroBlock> blocks_;  // zero_stage 2 and 3
+  std::optional<BlockWalk> walk_;
   std::vector<StagePart> parts_;
   std::vector<TiedWeight> borrowed_, lent_;
   std::vector<ParameterRange> held_back_;  // whose gradients lack those of copies
@@ -120,15 +146,18 @@ class PipelineRuntime final : public StepRuntime {
 };
 
 PipelineRuntime::PipelineRuntime(const ModelGraph& model, const RuntimeOptions& options,
-                                 const Layout& layout, PipelinePeers peers, Workers& workers)
+                                 const Layout& layout, PipelinePeers peers, Workers& workers,
+                                 ZeroExchange* gathers)
     : model_(model),
       layout_(layout),
       peers_(peers),
       stage_(peers.onward.rank()),
       parameters_(PipelineStages(model, layout)
                       .parameters(model, parameter_layout(model, options.place), stage_)),
-      values_(parameters_.count),
-      gradients_(parameters_.count) {
+      values_(parameters_.count, layout.zero_stage >= 3),
+      gradients_(parameters_.count, layout.zero_stage >= 2),
+      gathers_(gathers) {
+  RECKON_CHECK((layout.zero_stage >= 3) == (gathers != nullptr));
   RECKON_CHECK(peers.onward.size() == layout.pipeline && layout.pipeline > 1);
   RuntimeOptions part_options = options;
   part_options.layout = parameters_;
@@ -166,18 +195,50 @@ PipelineRuntime::PipelineRuntime(const ModelGraph& model, const RuntimeOptions& 
         if (other != stage_ && has_copy) lent_.push_back({{slot.first, slot.count}, other});
       }
   }
+  if (layout_.zero_stage >= 2) find_blocks();
+}
+
+/// The exchange's, and when passes use them.
+void PipelineRuntime::find_blocks() {
+  blocks_ = exchange_blocks(model_, parameters_);
+  if (gathers_ == nullptr) return;
+  walk_.emplace(*gathers_);
+  for (StagePart& part : parts_) {
+    const GraphRuntime<float>& any = *part.passes.front().runtime;
+    const Schedule& schedule = any.schedule();
+    const auto uses = [&](std::size_t from, std::size_t to) {
+      return block_uses(any.rank_model(), parameters_, blocks_, schedule, to, from);
+    };
+    part.forward = uses(0, schedule.forward_count);
+    part.backward = uses(schedule.forward_count, schedule.actions.size());
+    for (PassInFlight& flight : part.passes)
+      flight.runtime->set_hooks({.before = [this](std::size_t action) { walk_->before(action); },
+                                 .after = [this](std::size_t action) { walk_->after(action); }});
+  }
 }
 
 /// Gradients are zero, and copies are what their owners have.
 void PipelineRuntime::begin_step() {
-  std::ranges::fill(gradients_.span(), 0.0F);
-  for (const TiedWeight& w : lent_)
-    peers_.onward.start_send(bytes_to_send(values_.span().subspan(w.range.first, w.range.count)),
-                             w.other);
+  if (layout_.zero_stage < 2) std::ranges::fill(gradients_.span(), 0.0F);
+  for (const TiedWeight& w : borrowed_)  // all else was exchanged, and is zero
+    std::ranges::fill(gradients_.span().subspan(w.range.first, w.range.count), 0.0F);
+  for (const TiedWeight& w : lent_) lend(w);
   for (const TiedWeight& w : borrowed_)
     peers_.onward.receive(
         std::as_writable_bytes(values_.span().subspan(w.range.first, w.range.count)), w.other);
   loaded_ = 0;
+}
+
+void PipelineRuntime::lend(const TiedWeight& weight) {
+  const auto values = values_.span().subspan(weight.range.first, weight.range.count);
+  if (gathers_ == nullptr) return peers_.onward.start_send(bytes_to_send(values), weight.other);
+  const auto behind = std::ranges::upper_bound(blocks_, weight.range.first, {},
+                                               [](const ZeroBlock& b) { return b.whole.first; });
+  const auto block = std::size_t(behind - blocks_.begin()) - 1;
+  gathers_->prefetch(block);
+  gathers_->wait_for(block);
+  peers_.onward.start_send(bytes_to_send(values), weight.other);
+  gathers_->release(block);
 }
 
 PassTimes PipelineRuntime::run_passes(const StepPasses& passes) {
@@ -236,10 +297,13 @@ void PipelineRuntime::run_forward(const PipelinePass& pass, const StepPasses& pa
   }
   const BatchView& batch = part.needs_data ? batch_of(pass.micro_batch, passes, times) : no_data_;
   copy_statistics(part, runtime, false);
+  if (walk_) walk_->begin_pass(part.forward);
   Lap lap;
   const double loss =
       runtime.forward(batch, values_.span(), passes.position(pass.micro_batch), true);
-  times.forward += lap.next() - exchanged_in(runtime, times);
+  const Seconds waited = passes.take_waited();
+  times.waited += waited;
+  times.forward += lap.next() - waited - exchanged_in(runtime, times);
   copy_statistics(part, runtime, true);
   if (part.last) {
     passes.check(loss);
@@ -267,6 +331,14 @@ bool PipelineRuntime::is_lent(ParameterRange range) const {
   });
 }
 
+/// Is it exchanged behind the last pass alone, as it lacks gradients of copies before?
+bool PipelineRuntime::waits_for_copies(ParameterRange range) const {
+  const auto block = std::ranges::find_if(blocks_, [&](const ZeroBlock& b) {
+    return range.first >= b.whole.first && range.first < b.whole.first + b.whole.count;
+  });
+  return block == blocks_.end() || is_lent(block->whole);
+}
+
 void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& passes,
                                    PassTimes& times) {
   StagePart& part = parts_[std::size_t(pass.part)];
@@ -279,6 +351,7 @@ void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& p
   }
   Lap lap;
   passes.begin_backward();
+  if (walk_) walk_->begin_pass(part.backward);
   std::function<void(ParameterRange)> ready;
   if (pass.micro_batch + 1 == passes.count)
     ready = [&](ParameterRange range) {
@@ -286,6 +359,10 @@ void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& p
         held_back_.push_back(range);
       else
         passes.ready(range);
+    };
+  else if (passes.exchanged_every_pass)
+    ready = [&](ParameterRange range) {
+      if (!waits_for_copies(range)) passes.ready(range);
     };
   runtime.backward(values_.span(), gradients_.span(), passes.scale, ready);
   const Seconds waited = passes.take_waited();
@@ -341,8 +418,8 @@ Bytes PipelineRuntime::activation_memory() const {
 std::unique_ptr<StepRuntime> make_pipeline_runtime(const ModelGraph& model,
                                                    const RuntimeOptions& options,
                                                    const Layout& layout, PipelinePeers peers,
-                                                   Workers& workers) {
-  return std::make_unique<PipelineRuntime>(model, options, layout, peers, workers);
+                                                   Workers& workers, ZeroExchange* gathers) {
+  return std::make_unique<PipelineRuntime>(model, options, layout, peers, workers, gathers);
 }
 
 }  // namespace reckon

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "executor/comm/communicator.h"
+#include "executor/comm/zero_exchange.h"
 #include "executor/train/step_runtime.h"
 #include "sim/scenario/layout.h"
 
@@ -22,10 +23,15 @@ struct PipelinePeers {
 /// of it, send their gradients there at a step's end, and are sent its value at the next one's
 /// begin.
 ///
+/// With layout.zero_stage 2 and 3 gradients leave behind every pass; those of a block with a weight
+/// that other stages have copies of, behind the last one. With 3 `gathers` is the exchange: a
+/// pass' blocks come each a block ahead and go after their last use in it.
+///
 /// `options`: batch (of a micro-batch), recompute, seed. All arguments must outlive it.
 std::unique_ptr<StepRuntime> make_pipeline_runtime(const ModelGraph& model,
                                                    const RuntimeOptions& options,
                                                    const Layout& layout, PipelinePeers peers,
-                                                   Workers& workers);
+                                                   Workers& workers,
+                                                   ZeroExchange* gathers = nullptr);
 
 }  // namespace reckon

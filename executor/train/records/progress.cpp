@@ -31,6 +31,8 @@ std::vector<std::string_view> split(std::string_view line) {
 }  // namespace
 
 std::string to_line(const ProgressReport& r) {
+  if (r.phase == ProgressPhase::waiting)
+    return fmt::format("{} waiting {} {}\n", r.step, r.attempt, r.told ? 1 : 0);
   if (r.phase != ProgressPhase::done) return fmt::format("{} {}\n", r.step, to_text(r.phase));
   const bool known = r.loss && std::isfinite(*r.loss);
   return fmt::format("{} done {} {} {}{}\n", r.step, r.seconds.count(), r.samples,
@@ -40,13 +42,22 @@ std::string to_line(const ProgressReport& r) {
 
 std::optional<ProgressReport> parse_progress(std::string_view line) {
   const std::vector<std::string_view> words = split(line);
-  if (words.size() != 2 && words.size() != 5 && words.size() != 6) return std::nullopt;
+  if (words.size() < 2) return std::nullopt;
   const auto step = parse_integer(words[0]);
   const auto phase = from_text<ProgressPhase>(words[1]);
   if (!step || !phase) return std::nullopt;
-  ProgressReport report{*step, *phase, {}, 0, {}, {}};
-  if ((report.phase == ProgressPhase::done) != (words.size() > 2)) return std::nullopt;
-  if (words.size() == 2) return report;
+  ProgressReport report{.step = *step, .phase = *phase, .loss = {}};
+  if (report.phase == ProgressPhase::waiting) {
+    if (words.size() != 4) return std::nullopt;
+    const auto attempt = parse_integer(words[2]), told = parse_integer(words[3]);
+    if (!attempt || !told) return std::nullopt;
+    report.attempt = *attempt;
+    report.told = *told != 0;
+    return report;
+  }
+  if (report.phase != ProgressPhase::done)
+    return words.size() == 2 ? std::optional(report) : std::nullopt;
+  if (words.size() != 5 && words.size() != 6) return std::nullopt;
   const auto seconds = parse_number(words[2]);
   const auto samples = parse_integer(words[3]);
   if (!seconds || !samples) return std::nullopt;

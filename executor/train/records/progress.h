@@ -12,9 +12,11 @@
 namespace reckon {
 
 /// In the order in which a step goes through them.
-enum class ProgressPhase { starting, restoring, computing, exchanging, saving, done };
+/// waiting: in no step, for its part in a start of the job.
+enum class ProgressPhase { waiting, starting, restoring, computing, exchanging, saving, done };
 constexpr auto words_of(ProgressPhase) {
-  return std::array{Word<ProgressPhase>{"starting", ProgressPhase::starting},
+  return std::array{Word<ProgressPhase>{"waiting", ProgressPhase::waiting},
+                    Word<ProgressPhase>{"starting", ProgressPhase::starting},
                     Word<ProgressPhase>{"restoring", ProgressPhase::restoring},
                     Word<ProgressPhase>{"computing", ProgressPhase::computing},
                     Word<ProgressPhase>{"exchanging", ProgressPhase::exchanging},
@@ -23,17 +25,21 @@ constexpr auto words_of(ProgressPhase) {
 }
 
 struct ProgressReport {
-  std::int64_t step = 0;  // the one in work; phase done: the one that is done
+  std::int64_t step = 0;  // the one in work; phase done: the one that is done; phase waiting: so
+                          // many are done in the state that it holds, 0: it holds none
   ProgressPhase phase = ProgressPhase::starting;
   // Phase done only:
   Seconds seconds{};  // the step's wall time
   std::int64_t samples = 0;
   std::optional<double> loss;
-  std::optional<Seconds> saved;  // a checkpoint behind it: how long training stood still for it
+  std::optional<Seconds> saved{};  // a checkpoint behind it: how long training stood still for it
+  // Phase waiting only:
+  std::int64_t attempt = -1;  // the start that it took part in last; -1: none
+  bool told = false;          // it left that because it was told to regroup
 };
 
 /// "17 done 0.0121 256 2.31\n", "17 exchanging\n". No number of a loss: "-". With a checkpoint:
-/// "17 done 0.0121 256 2.31 0.0003\n".
+/// "17 done 0.0121 256 2.31 0.0003\n". Waiting: "17 waiting 2 0\n", with `attempt` and `told`.
 std::string to_line(const ProgressReport& report);
 /// nullopt: the line is none of ours.
 std::optional<ProgressReport> parse_progress(std::string_view line);

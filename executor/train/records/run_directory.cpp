@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kAttempt = "RECKON_ATTEMPT";
 constexpr const char* kStarted = "RECKON_RUN_STARTED";
 constexpr const char* kSupervisor = "RECKON_SUPERVISOR";
+constexpr const char* kStandsBy = "RECKON_STANDS_BY";
 
 std::optional<std::int64_t> integer_of(const char* variable) {
   const char* text = std::getenv(variable);
@@ -58,6 +59,8 @@ RunEnvironment RunEnvironment::read() {
   if (const auto id = integer_of(kSupervisor)) e.supervisor = int(*id);
   if (const auto descriptor = integer_of(kLockVariable)) e.lock = int(*descriptor);
   if (const auto descriptor = integer_of(kRendezvousVariable)) e.rendezvous = int(*descriptor);
+  if (const auto descriptor = integer_of(kOrdersVariable)) e.orders = int(*descriptor);
+  e.stands_by = integer_of(kStandsBy).value_or(0) == 1;
   return e;
 }
 
@@ -65,6 +68,7 @@ std::vector<std::pair<std::string, std::string>> RunEnvironment::variables() con
   std::vector<std::pair<std::string, std::string>> all{{kAttempt, std::to_string(attempt)}};
   if (clock) all.emplace_back(kStarted, clock->text());
   if (supervisor) all.emplace_back(kSupervisor, std::to_string(*supervisor));
+  if (stands_by) all.emplace_back(kStandsBy, "1");
   return all;
 }
 

@@ -70,12 +70,16 @@ struct RunEnvironment {
   std::optional<int> supervisor;  // RECKON_SUPERVISOR: process that watches
   std::optional<int> lock;        // RECKON_LOCK_FD: the run's lock, inherited
   std::optional<int> rendezvous;  // RECKON_RENDEZVOUS_FD: rank 0 listens there already, inherited
+  /// RECKON_ORDERS_FD: it outlives a start of the job and then waits there (orders.h), inherited.
+  std::optional<int> orders;
+  bool stands_by = false;  // RECKON_STANDS_BY=1: it has no part before an order gives it one
 
   static RunEnvironment read();
   /// As variables, but for what is inherited, whose numbers differ from process to process.
   std::vector<std::pair<std::string, std::string>> variables() const;
   static constexpr const char* kLockVariable = "RECKON_LOCK_FD";
   static constexpr const char* kRendezvousVariable = "RECKON_RENDEZVOUS_FD";
+  static constexpr const char* kOrdersVariable = "RECKON_ORDERS_FD";
 };
 
 }  // namespace reckon

@@ -111,6 +111,47 @@ TEST_CASE("experts have replicas of their own, and count once in the gradient's 
   }
 }
 
+TEST_CASE("ZeRO cuts experts over their replicas, and all else over all that have it") {
+  const ModelGraph model = parallel_mixture(true);
+  for (const int stage : {1, 2, 3}) {
+    Layout layout = product(4, 1, 1, 1);
+    layout.expert = 2;
+    layout.zero_stage = stage;
+    check(model, layout, Optimizer::sgd_momentum);
+    check(model, layout, Optimizer::adamw);
+    // Experts without a replica are whole on their rank.
+    layout.data = 2;
+    check(model, layout, Optimizer::sgd_momentum);
+    layout = product(2, 2, 1, 1);
+    layout.expert = 2;
+    layout.zero_stage = stage;
+    check(model, layout, Optimizer::sgd_momentum);
+    layout = product(2, 1, 2, 1);
+    layout.expert = 2;
+    layout.zero_stage = stage;
+    check(model, layout, Optimizer::adamw);
+  }
+}
+
+TEST_CASE("ZeRO's stages 2 and 3 in pipelines: gradients leave every pass, blocks come for each") {
+  const ModelGraph gpt = parallel_gpt2(), llama = parallel_llama(2);
+  const ModelGraph mixture = parallel_mixture(true);
+  for (const int stage : {2, 3}) {
+    Layout layout = product(2, 1, 1, 2);
+    layout.zero_stage = stage;
+    check(gpt, layout, Optimizer::sgd_momentum);  // its table is tied to the head
+    layout.schedule = PipelineSchedule::gpipe;
+    check(llama, layout, Optimizer::adamw);
+    layout = product(2, 2, 1, 2);
+    layout.zero_stage = stage;
+    check(llama, layout, Optimizer::sgd_momentum);
+    layout = product(2, 1, 1, 2);
+    layout.zero_stage = stage;
+    layout.expert = 2;
+    check(mixture, layout, Optimizer::sgd_momentum);
+  }
+}
+
 TEST_CASE(
     "what tensor ranks send in a step is what the forecast counts for blocks, table and loss") {
   const std::int64_t batch = 8, tokens = 16, hidden = 32, blocks = 2;

@@ -120,6 +120,26 @@ TEST_CASE("data x pipeline, with and without ZeRO 1 and clipping, is one rank's 
   }
 }
 
+TEST_CASE("data x pipeline under ZeRO 2 and 3, every schedule: one rank's training, repeatable") {
+  auto job = small_job(gpt(4), Optimizer::sgd_momentum, 0.1);
+  job.optimizer_settings.clip_norm = GENERATE(0.0, 0.5);
+  const auto alone = train_under(under(job, {}, 16), 10);
+  const double bound = 10 * 0.1 / (1 - 0.9) * 31 * 0x1p-24;
+  for (const int stage : {2, 3})
+    for (Layout layout : {stages(2, one_forward_one_backward), stages(2, gpipe),
+                          stages(2, interleaved, 2), stages(4, one_forward_one_backward)}) {
+      INFO("ZeRO " << stage << ", pipeline " << layout.pipeline << " x " << layout.interleave);
+      layout.data = 2;
+      layout.zero_stage = stage;
+      const auto runs = train_under(under(job, layout, 2), 10);
+      check_losses(runs[0], alone[0], 1e-5);
+      check_close(whole_of(runs), whole_of(alone), bound);
+      check_close(whole_of(train_under(under(job, layout, 2), 10)), whole_of(runs), 0);
+      layout.recompute = Recompute::full;
+      check_close(whole_of(train_under(under(job, layout, 2), 10)), whole_of(runs), 0);
+    }
+}
+
 TEST_CASE("stages are the forecast's, and each keeps its own parameters alone") {
   const ModelGraph model = gpt(4);
   const Layout layout = stages(2, interleaved, 2);

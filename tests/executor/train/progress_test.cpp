@@ -25,9 +25,15 @@ TEST_CASE("a progress report is read as it was written, and nothing else is read
   CHECK(parse_progress(to_line(saved))->saved == saved.saved);
   for (const ProgressPhase p : {ProgressPhase::starting, ProgressPhase::exchanging})
     CHECK(parse_progress(to_line({3, p, {}, 0, {}, {}}))->phase == p);
+  const auto waits = parse_progress(
+      to_line({.step = 12, .phase = ProgressPhase::waiting, .attempt = 3, .told = true}));
+  REQUIRE(waits);
+  CHECK((waits->step == 12 && waits->attempt == 3 && waits->told));
+  CHECK(parse_progress(to_line({.phase = ProgressPhase::waiting}))->attempt == -1);
   for (const char* text :
-       {"", "17", "17 done", "x computing", "17 resting", "17 computing 1 2 3",
-        "17 done 0.1 256 much", "17 done 0.1 256 1 much", "17 done 0.1 256 1 2 3"})
+       {"12 waiting", "12 waiting 3", "12 waiting x 1", "", "17", "17 done", "x computing",
+        "17 resting", "17 computing 1 2 3", "17 done 0.1 256 much", "17 done 0.1 256 1 much",
+        "17 done 0.1 256 1 2 3"})
     CHECK(!parse_progress(text));
 }
 

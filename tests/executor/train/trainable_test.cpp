@@ -50,20 +50,32 @@ TEST_CASE("a layout that is simulated only is not trained, and all that it lacks
                               "workload.strategy.sequence_parallel=false",
                               "workload.strategy.zero_stage=0"}))
             .empty());
-  CHECK_THAT(
-      format(cannot_train(planned("small-gpt-pipeline-cpu", {"workload.strategy.zero_stage=2"}))),
-      Contains("keep whole parameters and gradients, and zero_stage is 2"));
+  for (const char* stage : {"2", "3"})
+    CHECK(cannot_train(planned("small-gpt-pipeline-cpu",
+                               {std::string("workload.strategy.zero_stage=") + stage}))
+              .empty());
+  CHECK_THAT(format(cannot_train(planned(
+                 "small-gpt-pipeline-cpu",
+                 {"workload.strategy.zero_stage=2", "workload.restart={kind: elastic, min: 1}"}))),
+             Contains("need as many passes each") && Contains("kind: in_place"));
   for (const char* scenario :
        {"small-mlp-cpu", "small-gpt-zero3-cpu", "small-gpt-pipeline-cpu", "small-gpt-tensor-cpu"})
     CHECK(cannot_train(planned(scenario)).empty());
 }
 
-TEST_CASE("a way to go on after a loss that the worker has not is refused with what it does") {
+TEST_CASE("ways to go on after a loss: what the worker has not, and what pods have not, is named") {
+  const auto restarts = [](const std::string& how) {
+    return planned("small-gpt-zero3-cpu", {"workload.restart={" + how + "}"});
+  };
   for (const char* kind : {"in_place", "elastic"}) {
-    const std::string refused = format(cannot_train(
-        planned("small-mlp-cpu", {"workload.restart={kind: " + std::string(kind) + "}"})));
-    CHECK_THAT(refused, Contains(kind) && Contains("start again from the last checkpoint") &&
+    const Plan plan = restarts("kind: " + std::string(kind));
+    CHECK(cannot_train(plan).empty());
+    const std::string in_pods = format(restarts_otherwise_in_pods(plan));
+    CHECK_THAT(in_pods, Contains(kind) && Contains("start again from the last checkpoint") &&
                             Contains("workload.restart={kind: full}"));
   }
-  CHECK(cannot_train(planned("small-mlp-cpu", {"workload.restart={kind: full}"})).empty());
+  CHECK_THAT(format(cannot_train(restarts("kind: elastic, batch: scaled"))),
+             Contains("accumulate the whole global batch") && Contains("batch: fixed"));
+  CHECK(cannot_train(restarts("kind: full")).empty());
+  CHECK(restarts_otherwise_in_pods(restarts("kind: full")).empty());
 }

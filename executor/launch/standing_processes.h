@@ -1,0 +1,53 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "executor/launch/gang.h"
+#include "executor/launch/local_job.h"
+#include "sim/scenario/plan.h"
+
+// The processes of a job on this machine that goes on with those that are left
+// (workload.restart): which of them has which rank in the next start, and which stand by. The rules
+// are the forecast's (sim/scenario/restart.h, docs/models/cluster.md "Restarts").
+namespace reckon {
+
+class StandingProcesses {
+ public:
+  /// `job` has a restart of another kind than full. `spares`: processes of a warm_spare that stand
+  /// by.
+  StandingProcesses(const PlannedWorkload& job, int spares);
+
+  /// The processes of a start: those that wait keep their rank or take a free one, others are
+  /// started. In the first start all are, in a later one of an elastic job whole copies of those
+  /// that wait go on, if that is enough of them; the rest stands by, and for each that is lost a
+  /// new one. Throws what a start of a process throws, and SocketError.
+  GangOptions seat(const LocalJob& local, std::int64_t attempt);
+
+  int seats() const { return static_cast<int>(seats_.size()); }
+  /// Whole copies of those who train and those who stand by, ready, are more than train now.
+  bool could_grow() const;
+  /// Tells them to leave the mesh behind a step, once a start.
+  void regroup();
+  /// Most optimizer steps that a process which waits has in its memory; 0: none has any.
+  std::int64_t held_steps() const;
+  /// As many can be there at once.
+  int most() const { return wanted_ + spares_; }
+
+ private:
+  using Processes = std::vector<std::shared_ptr<WatchedProcess>>;
+  int seats_of_next(int ready) const;
+  std::shared_ptr<WatchedProcess> start(const LocalJob& local, const RankOfJob& rank,
+                                        std::int64_t attempt, const Socket& rendezvous) const;
+
+  const PlannedWorkload& job_;
+  int wanted_ = 1, each_ = 1, spares_ = 0;  // workers; of a copy; beside them
+  Processes seats_, beside_;
+  bool begun_ = false, told_ = false;
+};
+
+/// Processes that stand by for the job's warm spares: a node's workers each; 0: it has none.
+int spare_processes(const Plan& plan);
+
+}  // namespace reckon

@@ -1,0 +1,60 @@
+#include "executor/worker/meeting.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "executor/comm/gloo_communicator.h"
+#include "executor/comm/thread_communicator.h"
+#include "sim/base/standard_streams.h"
+
+namespace reckon::worker {
+namespace {
+
+void warn(const std::string& text) {
+  print_error(fmt::format("reckon-worker: warning: {}\n", text));
+}
+
+}  // namespace
+
+std::optional<JobSecret> secret_of(const JobOptions& options, const WorkerIdentity& me) {
+  if (me.members() == 1) return std::nullopt;
+  try {
+    return JobSecret::of_process(options.secret_file);
+  } catch (const SecretError& error) {
+    throw std::invalid_argument(error.what());
+  }
+}
+
+std::unique_ptr<Membership> join(const JobOptions& options, const WorkerIdentity& me,
+                                 const JobSecret& secret, std::uint16_t port,
+                                 std::optional<Socket> listener) {
+  return Membership::join({.secret = secret,
+                           .job = me.job,
+                           .attempt = me.attempt,
+                           .rank = me.rank,
+                           .size = me.members(),
+                           .role = me.role,
+                           .master = me.master,
+                           .address = me.address,
+                           .port = port,
+                           .deadline = options.rendezvous_deadline,
+                           .warn = warn},
+                          std::move(listener));
+}
+
+Peers meet(const JobOptions& options, const PlannedStrategy& strategy, const WorkerIdentity& me,
+           const std::optional<JobSecret>& secret, std::optional<Socket> listener) {
+  if (!secret || me.members() == 1) return {nullptr, std::move(make_thread_communicators(1)[0])};
+  auto membership = join(options, me, *secret, me.port, std::move(listener));
+  using Kind = GlooOptions::AllReduce;
+  const Kind kind = options.sum_directly                         ? Kind::direct
+                    : strategy.all_reduce == AllReduceKind::ring ? Kind::ring
+                                                                 : Kind::automatic;
+  auto communicator =
+      make_gloo_communicator(*membership, {.ranks = me.workers, .all_reduce = kind});
+  return {std::move(membership), std::move(communicator)};
+}
+
+}  // namespace reckon::worker

@@ -1,0 +1,236 @@
+#include "executor/worker/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+#include "executor/comm/parameter_server/ps_exchange.h"
+#include "executor/train/held_state.h"
+#include "executor/train/layouts/layout_training.h"
+#include "executor/train/products/matrix.h"
+#include "executor/train/pulled_tables.h"
+#include "executor/train/recipe.h"
+#include "executor/train/records/orders.h"
+#include "executor/train/records/progress.h"
+#include "executor/train/records/run_lock.h"
+#include "executor/train/stop_signal.h"
+#include "executor/worker/compute.h"
+#include "executor/worker/meeting.h"
+#include "executor/worker/server.h"
+#include "executor/worker/session.h"
+#include "sim/base/standard_streams.h"
+#include "sim/cluster/restart.h"
+#include "sim/scenario/restart.h"
+
+namespace reckon::worker {
+namespace {
+
+constexpr int kTrained = 0;  // exit code
+
+/// Goes before the communicator of its exchange does.
+LayoutTraining make_training(const JobOptions& options, const PlannedWorkload& job,
+                             const WorkerIdentity& me, const Peers& peers, Compute* compute,
+                             const RuntimeOptions& passes, Workers& workers) {
+  const bool servers = job.strategy.kind == StrategyKind::parameter_server;
+  if (!compute && !servers) return make_layout_training(job, *peers.communicator, passes, workers);
+  LayoutTraining training{.share = share_of(job, me.rank, me.workers)};
+  training.exchange = compute ? compute->make_exchange()
+                              : make_ps_exchange(*peers.membership, me.job,
+                                                 server_job(options, job, me), kServerTimeout);
+  training.runtime =
+      compute ? compute->make_runtime(passes) : make_cpu_runtime(job.model, passes, workers);
+  return training;
+}
+
+int threads_of(const JobOptions& options) {
+  if (options.threads > 0) return options.threads;
+  const char* sharing = std::getenv("LOCAL_WORLD_SIZE");
+  const int processes = sharing != nullptr ? std::max(1, std::atoi(sharing)) : 1;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / processes);
+}
+
+/// The largest part of `own` that is at most `wanted` and divides it.
+std::int64_t micro_batch_of(std::int64_t own, std::int64_t wanted) {
+  std::int64_t part = std::min(own, wanted);
+  while (own % part != 0) --part;
+  return part;
+}
+
+/// What a process has once, for all starts of the job in which it takes part.
+struct Prepared {
+  const JobOptions& options;
+  const Job& loaded;
+  const DataSource& source;
+  const std::optional<JobSecret>& secret;
+};
+
+/// Of a process that outlives a start of the job.
+struct Stay {
+  Orders orders;
+  bool keeps_state = false;  // those that are left hold all of the job's
+  std::optional<HeldState> held;
+  bool told = false;  // to regroup
+};
+
+/// Do ranks that are left hold all of the job's state, by the forecast's rule? Of those that share
+/// the model out this worker takes the checkpoint.
+bool keeps_state_after_loss(const PlannedWorkload& job) {
+  const Layout& l = job.strategy.layout;
+  const bool whole = copies_hold_all(job) && l.replica() == 1 && l.expert <= 1;
+  return job.restart && kept_after(job.restart->kind, whole && job.strategy.workers > 1, {},
+                                   Loss::process) == Kept::processes;
+}
+
+/// How the job goes on in memory, where a start of it broke.
+void hold_state(Stay& stay, Trainer& trainer) {
+  if (!stay.keeps_state) return;
+  try {
+    stay.held.emplace(trainer);
+  } catch (const TrainingError&) {  // nothing that one could go on from
+    stay.held.reset();
+  }
+}
+
+/// One start: from meeting the others to the end, or until a peer is lost.
+int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIdentity& me,
+          std::optional<Socket> listener, Stay* stay) {
+  const JobOptions& options = prepared.options;
+  const Plan& plan = prepared.loaded.plan;
+  const std::int64_t steps = options.steps ? std::min(*options.steps, job.steps) : job.steps;
+  const Peers peers = meet(options, job.strategy, me, prepared.secret, std::move(listener));
+  const auto compute = choose_device(options, job, me, *peers.communicator);
+  if (compute) stay = nullptr;  // NCCL's communicators do not outlive a peer
+  Workers workers(threads_of(options));
+  const PlannedWorkload& planned = plan.only_job();
+  const bool cut = cuts_the_model(job.strategy.kind);
+  const RankShare share =
+      share_of(planned, 0, cut ? planned.strategy.layout.data : planned.strategy.workers);
+  const RuntimeOptions passes{
+      .batch =
+          micro_batch_of(share.own, options.micro_batch.value_or(job.strategy.layout.micro_batch)),
+      .recompute = job.strategy.layout.recompute,
+      .seed = plan.seed,
+      .layout =
+          pulls_rows(job) ? std::optional(pulled_layout(job.model, share.own)) : std::nullopt};
+  LayoutTraining training = make_training(options, job, me, peers, compute.get(), passes, workers);
+  Trainer trainer(job.model,
+                  {.share = training.share,
+                   .micro_batch = passes.batch,
+                   .steps = job.steps,
+                   .seed = plan.seed,
+                   .recompute = job.strategy.layout.recompute,
+                   .optimizer = job.optimizer_settings,
+                   .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
+                   .data_threads = options.data_threads,
+                   .keeps_tables = me.rank == 0},
+                  prepared.source, *training.exchange, workers, std::move(training.runtime));
+  const ComputeName name =
+      compute ? compute->name()
+              : ComputeName{.stack = fmt::format("reckon-cpu-{}", matrix_instructions())};
+  Session session(options, plan, prepared.loaded.digests, me.attempt, *peers.communicator,
+                  *training.exchange, trainer, steps, name);
+  if (stay) session.obeys(stay->orders, !stay->keeps_state);
+  bool started = false;
+  try {
+    session.start(stay && stay->keeps_state, stay && stay->held ? &*stay->held : nullptr);
+    started = true;
+    if (stay) stay->held.reset();
+    trainer.train_until(steps, session.hooks());
+    session.finish();
+  } catch (const CommError&) {
+    session.abandon();
+    if (stay && started) hold_state(*stay, trainer);
+    throw;
+  }
+  if (session.regroups()) {
+    stay->told = true;
+    hold_state(*stay, trainer);
+  }
+  return session.stopped() ? kExitStoppedOnRequest : kTrained;
+}
+
+/// The part that an order gives this process.
+WorkerIdentity identity_by(const TrainOrder& order, WorkerIdentity me) {
+  me.rank = me.index = order.rank;
+  me.role = order.rank == 0 ? Role::chief : Role::worker;
+  me.workers = order.workers;
+  me.master = order.master;
+  me.attempt = static_cast<int>(order.attempt);
+  return me;
+}
+
+/// Starts of the job in which this process takes part, one after the other as it is told, until it
+/// is trained or asked to stop. Who lost a peer leaves the mesh and waits.
+int train_as_told(const Prepared& prepared, WorkerIdentity me, std::optional<Socket> listener,
+                  const RunEnvironment& environment) {
+  const PlannedWorkload& planned = prepared.loaded.plan.only_job();
+  Stay stay{.orders = Orders(*environment.orders),
+            .keeps_state = keeps_state_after_loss(planned),
+            .held = std::nullopt};
+  ProgressPipe progress;
+  JobOptions options = prepared.options;
+  const Prepared again{options, prepared.loaded, prepared.source, prepared.secret};
+  std::int64_t attempt = -1;  // none yet
+  for (bool waits = environment.stands_by;; waits = true) {
+    if (waits) {
+      progress.report({.step = stay.held ? stay.held->steps_done() : 0,
+                       .phase = ProgressPhase::waiting,
+                       .attempt = attempt,
+                       .told = std::exchange(stay.told, false)});
+      auto received = stay.orders.wait();
+      if (!received) return kExitStoppedOnRequest;
+      options.began = std::chrono::steady_clock::now();
+      me = identity_by(received->order, me);
+      listener = std::move(received->listener);
+    }
+    attempt = me.attempt;
+    const bool fewer = me.workers < planned.strategy.workers;
+    PlannedWorkload job = fewer ? with_fewer_workers(planned, me.workers) : planned;
+    job.global_batch = planned.global_batch;  // the exact one: shares need not be equal
+    try {
+      const int code = train(again, job, me, std::exchange(listener, std::nullopt), &stay);
+      if (!stay.told) return code;
+    } catch (const CommError& error) {
+      if (stop_requested()) throw;
+      print_error(fmt::format("reckon-worker: error: {}\n", error.what()));
+    }
+  }
+}
+
+}  // namespace
+
+int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me) {
+  const Plan& plan = loaded.plan;
+  const PlannedWorkload& job = plan.only_job();
+  if (options.steps && *options.steps > job.steps && me.rank == 0)
+    print_error(
+        fmt::format("reckon-worker: warning: --steps {}, but the plan has {}: no more are done "
+                    "(--set workload.train.steps={})\n",
+                    *options.steps, job.steps, *options.steps));
+  DataSpec data = job.data;
+  if (!options.data.empty()) data.path = std::filesystem::absolute(options.data).string();
+  const auto source =
+      open_data(data, loaded.directory, job.model, plan.seed,
+                static_cast<std::int64_t>(job.dataset.samples.value.v), job.zipf_exponent.value);
+
+  const std::optional<JobSecret> secret = secret_of(options, me);  // before files are touched
+  const RunEnvironment environment = RunEnvironment::read();
+  std::optional<RunLock> lock;  // whoever started this process may hold it already
+  if (environment.lock) {
+    lock.emplace(*environment.lock);
+  } else if (!options.out.empty() && me.rank == 0) {
+    create_directories_durably(options.out);
+    lock.emplace(options.out);
+  }
+  std::optional<Socket> listener;
+  if (me.rank == 0 && environment.rendezvous) listener.emplace(*environment.rendezvous);
+  const Prepared prepared{options, loaded, *source, secret};
+  if (environment.orders) return train_as_told(prepared, me, std::move(listener), environment);
+  return train(prepared, job, me, std::move(listener), nullptr);
+}
+
+}  // namespace reckon::worker
