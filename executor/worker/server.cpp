@@ -1,6 +1,5 @@
 #include "executor/worker/server.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "executor/train/pulled_tables.h"
