@@ -74,13 +74,33 @@ std::string plot_text(double x, double y, std::string_view anchor, std::string_v
                      markup_text(words));
 }
 
-/// Nine of ten, as a line through the run's dot.
-std::string interval_line(const Axis& axis, const ScoredRun& r, std::string_view colour) {
-  if (r.low <= 0 || r.high <= r.low) return "";
+/// Nine of ten of each run of a source, as lines through the dots: one path.
+std::string interval_lines(const Axis& axis, const std::vector<const ScoredRun*>& runs,
+                           std::string_view colour) {
   const auto y = [&](double rate) { return kTop + kSize - std::clamp(axis.at(rate), 0.0, kSize); };
-  const double x = kLeft + axis.at(r.measured);
-  return line(x, y(r.low), x, y(r.high),
-              fmt::format("stroke=\"{}\" stroke-opacity=\"0.18\"", colour));
+  std::string path;
+  for (const ScoredRun* r : runs)
+    if (r->low > 0 && r->high > r->low)
+      path +=
+          fmt::format("M{:.1f} {:.1f}V{:.1f}", kLeft + axis.at(r->measured), y(r->low), y(r->high));
+  if (path.empty()) return "";
+  return fmt::format(
+      "<path class=\"intervals\" d=\"{}\" stroke=\"{}\" stroke-opacity=\"0.25\" "
+      "stroke-width=\"0.7\" fill=\"none\"/>\n",
+      path, colour);
+}
+
+/// A dot a run: one path, of lines without a length that have round ends.
+std::string dots(const Axis& axis, const std::vector<const ScoredRun*>& runs,
+                 std::string_view colour) {
+  std::string path;
+  for (const ScoredRun* r : runs)
+    path += fmt::format("M{:.1f} {:.1f}h0", kLeft + axis.at(r->measured),
+                        kTop + kSize - axis.at(r->predicted));
+  return fmt::format(
+      "<path class=\"runs\" d=\"{}\" stroke=\"{}\" stroke-opacity=\"0.55\" stroke-width=\"5\" "
+      "stroke-linecap=\"round\"/>\n",
+      path, colour);
 }
 
 struct PlotBar {
@@ -179,13 +199,12 @@ std::string accuracy_svg(const AccuracyReport& report) {
   out += diagonal(axis, 1, "stroke=\"black\"");
   out += diagonal(axis, 1.25, "stroke=\"#888888\" stroke-dasharray=\"4 4\"");
   out += diagonal(axis, 0.8, "stroke=\"#888888\" stroke-dasharray=\"4 4\"");
-  for (const ScoredRun& r : report.runs)
-    out += interval_line(axis, r, kColours[sources[r.at.source] % kColours.size()]);
-  for (const ScoredRun& r : report.runs)
-    out += fmt::format(
-        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\" fill=\"{}\" fill-opacity=\"0.55\"/>\n",
-        kLeft + axis.at(r.measured), kTop + kSize - axis.at(r.predicted),
-        kColours[sources[r.at.source] % kColours.size()]);
+  std::vector<std::vector<const ScoredRun*>> by_source(sources.size());
+  for (const ScoredRun& r : report.runs) by_source[sources[r.at.source]].push_back(&r);
+  const auto colour_of = [](std::size_t source) { return kColours[source % kColours.size()]; };
+  for (std::size_t k = 0; k < by_source.size(); ++k)
+    out += interval_lines(axis, by_source[k], colour_of(k));
+  for (std::size_t k = 0; k < by_source.size(); ++k) out += dots(axis, by_source[k], colour_of(k));
   for (const auto& [source, index] : sources) {
     const double y = kTop + 12 + 18 * double(index);
     out += fmt::format(
