@@ -99,7 +99,7 @@ TEST_CASE("nodes are searched where Karpenter makes them, and bounds exclude non
   CHECK(plan->pools.size() > 1);
 }
 
-TEST_CASE("every score is at least its bound where pools stand in for the workers'") {
+TEST_CASE("every score is at least its bound where other pools replace the workers'") {
   // Without exclusion the worst of the space is forecast too: none of them lies below the least
   // that bounds say of it, or it would have been excluded wrongly.
   for (const std::string& cluster : {kKarpenter, kFlexStart}) {
