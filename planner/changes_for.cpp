@@ -219,7 +219,8 @@ class Changes {
       return add(SetStrategy{new_strategy()});
     const bool servers = s_.kind == StrategyKind::parameter_server;
     // Pools that start empty do not say how many there are.
-    const bool starts_empty = offer_.mix.patience || !offer_.bounds.text.empty();
+    const bool starts_empty =
+        offer_.mix.patience || !offer_.bounds.text.empty() || q_.may.as_scaled;
     if (given.workers || servers || (spreads_over_workers() && starts_empty))
       add(SetWorkers{workers_of(given)});
     if (servers && (s_.parameter_servers > 0 || given.parameter_servers))

@@ -47,7 +47,7 @@ struct Site {
   std::vector<Outside> outside;             // by nodes: of shapes[k] at index nodes
   std::vector<PlanAssumption> assumptions;  // of the largest shape; `set` is not kept
   int pools = 1;
-  std::size_t worker = 0;  // index of the computing pool among the plan's
+  std::size_t worker = 0;              // index of the computing pool among the plan's
   std::vector<std::size_t> stand_ins;  // pools whose nodes come in place of the workers' own
   ShortageRules shortage;              // of spot nodes
   bool asynchronous = false;
