@@ -38,7 +38,7 @@
 //
 // Where other pools replace the workers' own, as under Karpenter, the price is that of the
 // cheapest. A gang that mixes B base nodes with S spot nodes pays for both; where on-demand nodes
-// may stand in for the spot ones, for S of the cheaper of the two. With G0(k) = G(k), or 0 where
+// may replace the spot ones, for S of the cheaper of the two. With G0(k) = G(k), or 0 where
 // spot work may be free, both G(k) B and G0(k) (B + S) are below what it pays: the larger statistic
 // holds.
 namespace reckon::planner {

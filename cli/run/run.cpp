@@ -136,6 +136,7 @@ int run_plan(const RunOptions& options, std::span<const std::string> arguments,
       !may_go_on(plan, run.directory, options.accept_changes, arguments))
     return kInputIsWrong;
 
+  watch_stop_signals();
   Display display;
   const auto metrics = metrics_server(options, display);
   RunObserver observer;
@@ -147,7 +148,6 @@ int run_plan(const RunOptions& options, std::span<const std::string> arguments,
     display.line(fmt::format("[{}] {}", process, line));
   };
   observer.message = [&](const std::string& text) { display.line(text); };
-  watch_stop_signals();
   if (!run.resume) keep(record_of(plan, forecast, utc_now()));
   const RunEnd end = run_locally(plan, forecast, run, observer, stop_request);
   if (!end.ran) display.line(finished_already(run.directory, end.status.steps));

@@ -272,9 +272,13 @@ class Gang {
     r.asked = asked_;
     r.hung = hung_;
     r.regroups = regroups_ && !culprit_ && !asked_;
+    // Who is asked before it catches the signal ends by it. Who waits for that one in its start
+    // loses it, or is killed with nothing to save.
+    const bool in_start = !begun();
     const bool stopped_well =
-        asked_ && std::all_of(r.ends.begin(), r.ends.end(), [](const auto& e) {
-          return e.good() || e.code == kExitStoppedOnRequest;
+        asked_ && std::all_of(r.ends.begin(), r.ends.end(), [&](const auto& e) {
+          return e.good() || e.code == kExitStoppedOnRequest || e.signal == SIGTERM ||
+                 (in_start && (e.code == kExitLostPeer || e.signal == SIGKILL));
         });
     if (stopped_well) {
       const bool finished =

@@ -101,7 +101,9 @@ class LocalRun {
     g.progress_deadline = options_.progress_deadline;
     g.start_deadline = options_.start_deadline;
     g.notice = options_.notice;
-    g.grace = options_.grace;
+    // Who stays notices the loss by itself, perhaps only when a third has left the mesh.
+    constexpr Seconds kToNotice{20};
+    g.grace = standing_ ? std::max(options_.grace, kToNotice) : options_.grace;
     return g;
   }
 

@@ -5,6 +5,7 @@
 #include "executor/train/pulled_tables.h"
 #include "executor/train/recipe.h"
 #include "executor/train/stop_signal.h"
+#include "executor/train/trainer.h"
 #include "executor/worker/meeting.h"
 
 namespace reckon::worker {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/base/check.h"
 #include "sim/scenario/resolve/pricing.h"
 
 namespace reckon {
@@ -28,6 +29,7 @@ NodeRates node_rates(const PoolSpec& pool, const std::optional<PricesSpec>& pric
 
 QueueCharges charges_of(const QueueRun& run, std::span<const Holding> holdings,
                         std::span<const NodeGroup> groups, std::span<const NodeRates> rates) {
+  RECKON_CHECK(rates.size() == groups.size());
   QueueCharges out;
   out.priced =
       std::ranges::all_of(rates, [](const NodeRates& r) { return r.usd_per_second.has_value(); });

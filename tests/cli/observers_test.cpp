@@ -70,7 +70,9 @@ TEST_CASE("metrics of a run ask for the token of --token-file") {
       "GET /metrics HTTP/1.1\r\nAuthorization: Bearer 0123456789abcdef\r\nHost: here\r\n\r\n");
   CHECK(client.answer().status == 200);
   run.job->signal(SIGTERM);
-  CHECK(run.job->code() == 75);
+  const int code = run.job->code();
+  INFO(run.job->errors());
+  CHECK(code == 75);
 }
 
 TEST_CASE("an address of metrics, and a token, that are none are refused before the run begins") {

@@ -37,7 +37,7 @@ TEST_CASE("a fine-tune needs no file, and its plan says what is trained") {
   whole.replace(whole.find("--finetune lora:8"), 17, "");
   CHECK(double(planned(w, whole)["plans"][0]["forecast"]["memory"]["parts"]["optimizer"]) >
         double(adapters["plans"][0]["forecast"]["memory"]["parts"]["optimizer"]));
-  for (const char* wrong : {"--finetune lora", "--finetune lora:0", "--finetune qlora:16",
+  for (const char* wrong : {"--finetune lora", "--finetune lora:0", "--finetune galore:16",
                             "--sequence many", "--sequence 0"}) {
     const Output r = w.run("plan --model gpt2_small --tokens 20M " + std::string(wrong));
     INFO(wrong << r.err);

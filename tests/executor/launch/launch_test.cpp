@@ -267,6 +267,21 @@ TEST_CASE("a request to stop reaches all; who ends with 75 has stopped well") {
   CHECK(verdict_on(end) == Verdict::stopped);
 }
 
+TEST_CASE(
+    "a request to stop that comes while processes start finds nothing to save, and is no error") {
+  GangOptions options = gang_of({"say 0 starting; sleep 60",  // does not catch the signal yet
+                                 "trap '' TERM; say 0 starting; sleep 60 & wait; sleep 60",
+                                 "trap 'exit 76' TERM; say 0 starting; sleep 60 & wait"});
+  int ready = 0;
+  GangEvents events;
+  events.progress = [&](int, const ProgressReport&) { ++ready; };
+  const auto stop = [&] { return ready == 3 ? StopRequest::graceful : StopRequest::none; };
+  const GangEnd end = run_gang(std::move(options), events, stop);
+  CHECK(end.asked);
+  CHECK(end.code == 75);
+  CHECK(verdict_on(end) == Verdict::stopped);
+}
+
 TEST_CASE("who does not stop within the notice is killed, and named") {
   GangOptions options = gang_of({"trap '' TERM; say 1 computing; sleep 60 & wait; sleep 60"});
   options.notice = 200ms;

@@ -20,6 +20,7 @@ TraceQuestion crowded(SchedulingPolicy policy) {
   q.scheduler.policy = policy;
   q.groups = {{2, 8, 0}};
   q.group_names = {"a100"};
+  q.rates.resize(q.groups.size());
   for (int k = 0; k < 40; ++k) {
     q.list.jobs.push_back(recorded_job(SimTime{} + std::chrono::minutes(k),
                                        std::chrono::minutes(10 + k * 7 % 50), 1 + k * 5 % 16));

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "sim/scenario/scenario.h"
+#include "sim/scenario/scenario_texts.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
-#include "tests/sim/scenario/scenario_texts.h"
 
 using namespace reckon;
 
@@ -90,6 +90,6 @@ TEST_CASE("an amount in the currency of the prices is compared in USD, at their 
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().front().what ==
         "expectation 'p95(cost) <= 460 EUR' is in EUR, whose rate is not known");
-  CHECK(unknown.error().front().at.line == 11);
+  CHECK(unknown.error().front().at.line == 12);
   CHECK_FALSE(parse_scenario(text + "prices: {currency: GBP, usd_rate: 0.8}\n", "a.yaml"));
 }
