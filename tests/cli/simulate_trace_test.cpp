@@ -155,6 +155,12 @@ TEST_CASE("plan finds the fewest nodes that keep a limit") {
   CHECK(contains(w.run("plan q.yaml --limit 'p95(wait) <= 1h'").out,
                  "p95(wait) <= 1h needs " + std::to_string(fewest) + " nodes of pool p (now 8)"));
   CHECK(w.run("plan q.yaml --limit 'jct <= 1s'").code == 1);
+  const Output tried = w.run(
+      "plan q.yaml --limit 'p95(wait) <= 1h' --try cluster.scheduler.policy=sjf --try "
+      "cluster.pools.p.nodes=64 --format json");
+  INFO(tried.err);
+  REQUIRE(tried.code == 0);
+  CHECK(json::parse(tried.out)["changes"].size() >= 2);
   const Output no_limit = w.run("plan q.yaml");
   CHECK(no_limit.code == 2);
   CHECK(contains(no_limit.err, "--limit says what its nodes have to keep"));
