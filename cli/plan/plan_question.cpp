@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <ranges>
 #include <utility>
 
 #include "cli/init/init_scenario.h"
@@ -76,8 +75,8 @@ std::string finetune_block(const std::string& written) {
   if ((!last && !from_text<AdapterKind>(method)) || !number || *number < 1)
     throw UsageErrorWithHint(
         fmt::format("--finetune takes METHOD:N, not '{}'", written),
-        fmt::format("lora:16 trains adapters of rank 16 (also {}), last_layers:1 the last layer",
-                    fmt::join(texts_of<AdapterKind>() | std::views::drop(1), ", ")));
+        fmt::format("METHOD is {} or last_layers: lora:16 trains adapters of rank 16",
+                    fmt::join(texts_of<AdapterKind>(), ", ")));
   return fmt::format("  finetune: {{method: {}, {}: {}}}\n", method, last ? "layers" : "rank",
                      *number);
 }
