@@ -79,7 +79,7 @@ bench: configured-tests
 
 # What handles memory, files, processes, threads and foreign text. The rest is arithmetic over values, or readers that the
 # fuzz programs run under the same sanitizers (asan-all has both).
-ASAN_TESTS := sim/base exchange exchange/foreign exchange/bills exchange/prices sim/measurement executor/comm executor/train executor/launch executor/http executor/serve
+ASAN_TESTS := sim/base sim/measurement executor/comm executor/train executor/launch executor/http executor/serve
 asan: deps-build deps-test
 	cmake --preset asan
 	ninja -C build/asan -j$(JOBS) $(addprefix test_,$(subst /,_,$(ASAN_TESTS)))
