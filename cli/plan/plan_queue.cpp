@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "cli/command.h"
 #include "cli/options/usage_error.h"
@@ -89,11 +90,12 @@ Expected<int> answer_nodes(const PlanOptions& options, const ScenarioFile& file,
   const auto load_with = [&](const std::string& change) {
     ScenarioChanges changes = options;
     // Several of one --try are changes that belong together.
-    for (std::size_t at = 0; at <= change.size();) {
-      const std::size_t end = std::min(change.find(" and ", at), change.size());
-      changes.overrides.push_back(change.substr(at, end - at));
-      at = end + (end < change.size() ? 5 : 1);
-    }
+    constexpr std::string_view kAnd = " and ";
+    std::string_view rest = change;
+    for (std::size_t end = 0; (end = rest.find(kAnd)) != rest.npos;
+         rest.remove_prefix(end + kAnd.size()))
+      changes.overrides.emplace_back(rest.substr(0, end));
+    changes.overrides.emplace_back(rest);
     return load_all(options.files.front(), changes, catalog);
   };
   auto found =

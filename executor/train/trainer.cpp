@@ -21,10 +21,7 @@ void report(const TrainerHooks& hooks, std::int64_t step, ProgressPhase phase) {
   if (hooks.progress) hooks.progress(step, phase);
 }
 
-}  // namespace
-
-namespace {
-
+/// Of whole passes, where an elastic job's global batch does not come out even.
 RankShare uneven_share(const PlannedWorkload& job, int rank, int workers, std::int64_t pass) {
   const Layout& l = job.strategy.layout;
   RECKON_CHECK(job.restart && job.restart->kind == RestartKind::elastic);
