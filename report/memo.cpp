@@ -114,6 +114,7 @@ std::string question_of(std::string_view text) {
     const std::size_t begin = line.find_first_not_of(" \t\r");
     if (begin == std::string_view::npos) break;  // the paragraph ends
     line = line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
+    if (begin > 1 && line.starts_with("reckon ")) continue;  // a command, indented
     question += (question.empty() ? "" : " ") + std::string(line);
   }
   constexpr std::string_view kLead = "Question: ";

@@ -8,8 +8,8 @@
 // `reckon simulate --memo FILE.md`: the page that an engineer gives to who decides.
 namespace reckon {
 
-/// First paragraph of the comment that opens a scenario file, on one line, without "Question:"; ""
-/// where the file does not begin with one.
+/// First paragraph of the comment that opens a scenario file, on one line, without "Question:" and
+/// without indented lines that are commands of reckon; "" where the file does not begin with one.
 std::string question_of(std::string_view scenario_text);
 
 /// Where and on what the plan runs: "gcp gke in us-central1: 3 x n1-standard-16 with 2 P100-PCIE-16

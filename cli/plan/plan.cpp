@@ -173,6 +173,9 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   const auto profile = checked(profile_of(base, catalog));
   base.evidence = profile ? profile.get() : catalog.evidence();
   const auto network = make_network({});
+  if (!options.limit.empty())
+    checked(planner::read(base).map_error(
+        [&](Diagnostics problems) { return told_by_option(std::move(problems), options); }));
   if (const auto file = planner::read(base); file && file->scenario.of_queue() && base.is_file)
     return checked(answer_nodes(options, *file, catalog));
   if (!options.limit.empty())

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
+#include "report/memo.h"
 #include "report/queue/nodes.h"
 #include "sim/queue/fewest_nodes.h"
 #include "sim/queue/queue_costs.h"
@@ -26,6 +28,17 @@ Expectation limit_of(const PlanOptions& options) {
     throw UsageError(fmt::format(
         "--limit '{}' is no upper limit of wait, jct, slowdown or makespan", options.limit));
   return std::move(*limit);
+}
+
+void refuse_options_of_one_job(const PlanOptions& options) {
+  const std::pair<const char*, bool> of_one_job[] = {
+      {"fewest", options.fewest},    {"baseline", !options.baseline.empty()},
+      {"lock", options.lock},        {"svg", !options.svg.empty()},
+      {"out", !options.out.empty()}, {"plans", options.plans.has_value()}};
+  for (const auto& [name, given] : of_one_job)
+    if (given)
+      throw UsageError(
+          fmt::format("--{} plans one job, and the jobs of this scenario share a cluster", name));
 }
 
 /// That of --pool, or the one with the most accelerators.
@@ -83,6 +96,7 @@ std::vector<SchedulingPolicy> other_policies(SchedulingPolicy own) {
 
 Expected<int> answer_nodes(const PlanOptions& options, const ScenarioFile& file,
                            const LoadedCatalog& catalog) {
+  refuse_options_of_one_job(options);
   const Expectation limit = limit_of(options);
   const PoolSpec& pool = pool_of(options, file.scenario);
   ProgressLine line;
@@ -127,6 +141,8 @@ Expected<int> answer_nodes(const PlanOptions& options, const ScenarioFile& file,
   found->cost_now = cost_of_all(file.scenario);
   if (file.scenario.prices) found->currency = file.scenario.prices->currency;
   found->cost_of_week = cost_of_week(pool, file.scenario.prices);
+  if (!options.memo.empty())
+    write_file(options.memo, nodes_memo(*found, question_of(read_text(options.files.front()))));
   print(options.format == OutputFormat::json ? nodes_json(*found) : nodes_table(*found));
   return found->fewest ? kDone : kAnswerIsNo;
 }

@@ -9,16 +9,37 @@
 #include <tuple>
 
 #include "report/json_parts.h"
+#include "report/queue/nodes_text.h"
 #include "report/text.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
-namespace {
+
+std::string metric_of(const FewestNodes& found) {
+  std::string metric = found.limit.text.substr(0, found.limit.text.find_first_of("<>=!"));
+  while (metric.ends_with(' ')) metric.pop_back();
+  return metric;
+}
 
 std::string value_text(const FewestNodes& found, double value) {
   return found.limit.metric == Metric::slowdown ? fmt::format("{:.3g}", value)
                                                 : format_duration(Seconds{value});
 }
+
+std::string more_a_week(const FewestNodes& found, const ChangeTried& change) {
+  if (!change.cost_of_week || !found.cost_now) return "";
+  const double more = std::round(*change.cost_of_week - *found.cost_now);
+  return more == 0 ? ""
+                   : fmt::format("{}{} {}", more > 0 ? "+" : "-", format_count(std::abs(more)),
+                                 found.currency);
+}
+
+std::string replications_text(const TraceResult& result) {
+  return result.replications == 1 ? "one replication"
+                                  : fmt::format("mean of {} replications", result.replications);
+}
+
+namespace {
 
 std::string money(const FewestNodes& found, double nodes) {
   return fmt::format("{} {}", format_count(std::round(nodes * *found.cost_of_week)),
@@ -46,15 +67,6 @@ std::string answer_line(const FewestNodes& found) {
   return line;
 }
 
-/// What it costs more a week than the cluster does now; "": unknown, or nothing more.
-std::string more_a_week(const FewestNodes& found, const ChangeTried& change) {
-  if (!change.cost_of_week || !found.cost_now) return "";
-  const double more = std::round(*change.cost_of_week - *found.cost_now);
-  return more == 0 ? ""
-                   : fmt::format("{}{} {} a week", more > 0 ? "+" : "-",
-                                 format_count(std::abs(more)), found.currency);
-}
-
 /// Those that hold first, the cheapest of them first.
 std::string by_change(const FewestNodes& found) {
   std::vector<ChangeTried> asked;
@@ -68,12 +80,12 @@ std::string by_change(const FewestNodes& found) {
     return key(a) < key(b);
   });
   Columns rows;
-  const std::size_t bound = found.limit.text.find_first_of("<>=!");
-  rows.row(
-      {fmt::format("change, on {} nodes", found.now), found.limit.text.substr(0, bound), "", ""});
-  for (const ChangeTried& c : asked)
+  rows.row({fmt::format("change, on {} nodes", found.now), metric_of(found), "", ""});
+  for (const ChangeTried& c : asked) {
+    const std::string more = more_a_week(found, c);
     rows.row({c.change, c.value ? value_text(found, *c.value) : std::string("unknown"),
-              c.holds ? "holds" : "does not hold", more_a_week(found, c)});
+              c.holds ? "holds" : "does not hold", more.empty() ? "" : more + " a week"});
+  }
   return "\n" + rows.text();
 }
 
@@ -81,8 +93,7 @@ std::string by_policy(const FewestNodes& found) {
   const auto is_order = [](const ChangeTried& c) { return c.policy.has_value(); };
   if (std::ranges::none_of(found.changes, is_order)) return "";
   Columns rows;
-  const std::size_t bound = found.limit.text.find_first_of("<>=!");
-  rows.row({fmt::format("policy on {} nodes", found.now), found.limit.text.substr(0, bound), ""});
+  rows.row({fmt::format("policy on {} nodes", found.now), metric_of(found), ""});
   for (const ChangeTried& c : found.changes)
     if (c.policy)
       rows.row({std::string(to_text(*c.policy)),
@@ -94,11 +105,10 @@ std::string by_policy(const FewestNodes& found) {
 }  // namespace
 
 std::string nodes_table(const FewestNodes& found) {
-  const std::size_t bound = found.limit.text.find_first_of("<>=!");
   Columns rows;
   std::int64_t never = std::numeric_limits<std::int64_t>::max();  // whatever the number of nodes
   for (const NodesTried& t : found.tried) never = std::min(never, t.result.never);
-  std::vector<std::string> head{"nodes", found.limit.text.substr(0, bound), "used"};
+  std::vector<std::string> head{"nodes", metric_of(found), "used"};
   if (found.cost_of_week) head.push_back(found.currency + "/week");
   head.emplace_back("");
   rows.row(std::move(head));
@@ -119,12 +129,8 @@ std::string nodes_table(const FewestNodes& found) {
                                 by_change(found));
   if (found.tried.empty()) return out;
   const TraceResult& any = found.tried.front().result;
-  out +=
-      fmt::format("  policy {}, {} of seed {}\n", to_text(any.policy),
-                  any.replications == 1 ? "one replication"
-                                        : fmt::format("mean of {} replications", any.replications),
-                  any.seed);
-  return out;
+  return out + fmt::format("  policy {}, {} of seed {}\n", to_text(any.policy),
+                           replications_text(any), any.seed);
 }
 
 std::string nodes_json(const FewestNodes& found) {

@@ -161,6 +161,17 @@ TEST_CASE("plan finds the fewest nodes that keep a limit") {
   INFO(tried.err);
   REQUIRE(tried.code == 0);
   CHECK(json::parse(tried.out)["changes"].size() >= 2);
+  w.run("plan q.yaml --limit 'p95(wait) <= 1h' --memo q.md");
+  const std::string memo = read_all(w.path("q.md"));
+  CHECK(contains(memo, "## Recommendation"));
+  CHECK(contains(memo, "The limit is p95(wait) "));
+  CHECK(contains(memo, "One node fewer is too few."));
+  const Output out_of_place = w.run("plan q.yaml --limit 'p95(wait) <= 1h' --svg q.svg");
+  CHECK(out_of_place.code == 2);
+  CHECK(contains(out_of_place.err, "--svg plans one job"));
+  const Output deadline = w.run("plan q.yaml --limit 'p95(wait) <= 1h' --deadline 3h");
+  CHECK(deadline.code == 2);
+  CHECK(contains(deadline.err, "--deadline 3h"));
   const Output no_limit = w.run("plan q.yaml");
   CHECK(no_limit.code == 2);
   CHECK(contains(no_limit.err, "--limit says what its nodes have to keep"));

@@ -24,6 +24,8 @@ Plan example_plan() {
 }  // namespace
 
 TEST_CASE("the question of a scenario is the first paragraph of its opening comment") {
+  CHECK(question_of("# Question: how long?\n#   reckon simulate a.yaml\nname: a\n") == "how long?");
+  CHECK(question_of("# How fast is\n# reckon itself?\n") == "How fast is reckon itself?");
   CHECK(question_of("# Question: how long,\n#   and how much?\n#\n# More.\nname: a\n") ==
         "how long, and how much?");
   CHECK(question_of("# Why?\nname: a\n# Later.\n") == "Why?");

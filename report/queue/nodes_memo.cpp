@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/memo_parts.h"
+#include "report/queue/nodes.h"
+#include "report/queue/nodes_text.h"
+#include "report/text.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon {
+namespace {
+
+std::string yes_or_no(bool holds) { return holds ? "yes" : "no"; }
+
+std::string of_a_week(const FewestNodes& found, std::optional<double> cost) {
+  return cost ? fmt::format("{} {}", format_count(std::round(*cost)), found.currency) : "unknown";
+}
+
+/// What `nodes` of the pool cost a week beside what the cluster has now.
+std::string more_for(const FewestNodes& found, int nodes) {
+  const int more = nodes - found.now;
+  if (more == 0) return "0";
+  if (!found.cost_of_week) return "unknown";
+  return (more > 0 ? "+" : "-") + of_a_week(found, std::abs(more) * *found.cost_of_week);
+}
+
+/// The first order that keeps the limit on the nodes that are there.
+const ChangeTried* order_that_holds(const FewestNodes& found) {
+  const auto at = std::ranges::find_if(
+      found.changes, [](const ChangeTried& c) { return c.policy.has_value() && c.holds; });
+  return at == found.changes.end() ? nullptr : &*at;
+}
+
+const NodesTried* tried_with(const FewestNodes& found, int nodes) {
+  const auto at = std::ranges::find(found.tried, nodes, &NodesTried::nodes);
+  return at == found.tried.end() ? nullptr : &*at;
+}
+
+std::string with_nodes(const FewestNodes& found) {
+  if (!found.fewest) return "No number of nodes keeps the limit: more nodes change nothing.";
+  const NodesTried* const at = tried_with(found, *found.fewest);
+  std::string text = *found.fewest == found.now
+                         ? fmt::format("**The {} nodes of pool {} are enough**", found.now,
+                                       markdown_safe(found.pool))
+                         : fmt::format("**{} nodes of pool {}** in place of {}", *found.fewest,
+                                       markdown_safe(found.pool), found.now);
+  if (at != nullptr && at->value)
+    text += fmt::format(": {} is {}", metric_of(found), value_text(found, *at->value));
+  if (*found.fewest != found.now)
+    text += found.cost_of_week ? fmt::format(", for **{} a week**", more_for(found, *found.fewest))
+                               : std::string(" (the nodes have no price)");
+  return text + ". One node fewer is too few.";
+}
+
+std::string nodes_recommendation(const FewestNodes& found) {
+  std::string out = "## Recommendation\n\n";
+  const ChangeTried* const order = order_that_holds(found);
+  const bool enough = found.fewest && *found.fewest <= found.now;
+  if (order != nullptr && !enough)
+    out += fmt::format(
+        "**Policy {} on the {} nodes that are there**: {} is {}, and no node is bought.\n\nUnder "
+        "the order of today: ",
+        to_text(*order->policy), found.now, metric_of(found), value_text(found, *order->value));
+  return out + with_nodes(found) + "\n\n";
+}
+
+std::string nodes_alternatives(const FewestNodes& found) {
+  std::string out =
+      "## Alternatives\n\n" +
+      markdown_header({"", metric_of(found), "keeps the limit", "in use", "more a week"});
+  const auto value = [&](std::optional<double> of) {
+    return of ? value_text(found, *of) : std::string("unknown");
+  };
+  for (const NodesTried& t : found.tried)
+    out += markdown_row({fmt::format("{} nodes", t.nodes), value(t.value), yes_or_no(t.holds),
+                         t.result.utilization ? format_percent(*t.result.utilization) : "-",
+                         more_for(found, t.nodes)});
+  for (const ChangeTried& c : found.changes) {
+    std::string more = more_a_week(found, c);
+    if (more.empty()) more = found.cost_now && c.cost_of_week ? "0" : "unknown";
+    if (c.policy) more = "0";
+    out += markdown_row(
+        {c.policy ? fmt::format("policy {}", to_text(*c.policy)) : markdown_code(c.change),
+         value(c.value), yes_or_no(c.holds), "-", more});
+  }
+  return out + "\n";
+}
+
+std::string nodes_risks(const FewestNodes& found) {
+  std::string out =
+      "## Risks\n\n"
+      "- The same jobs come, however long they wait. Where waits fall, people submit more.\n"
+      "- No node fails or is down.\n";
+  if (found.tried.empty()) return out + "\n";
+  const TraceResult& any = found.tried.front().result;
+  if (any.never > 0)
+    out += fmt::format("- {} of {} jobs can never run with {} nodes.\n",
+                       format_count(double(any.never)), format_count(double(any.jobs)),
+                       found.tried.front().nodes);
+  for (const std::string& warning : any.warnings) out += "- " + markdown_safe(warning) + "\n";
+  return out + "\n";
+}
+
+std::string nodes_prices(const FewestNodes& found) {
+  return "## Prices\n\n" + markdown_header({"", "a week"}) +
+         markdown_row({fmt::format("a node of pool {}", markdown_safe(found.pool)),
+                       of_a_week(found, found.cost_of_week)}) +
+         markdown_row({"all nodes of today", of_a_week(found, found.cost_now)}) + "\n";
+}
+
+std::string nodes_provenance(const FewestNodes& found) {
+  if (found.tried.empty()) return "";
+  const TraceResult& any = found.tried.front().result;
+  return fmt::format("{} jobs, policy {}, {} of seed {}.\n", format_count(double(any.jobs)),
+                     to_text(any.policy), replications_text(any), any.seed);
+}
+
+}  // namespace
+
+std::string nodes_memo(const FewestNodes& found, std::string_view question) {
+  std::string title = found.tried.empty() ? found.pool : found.tried.front().result.scenario;
+  std::string out = fmt::format("# {}\n\n## Question\n\n", markdown_safe(title));
+  if (!question.empty()) out += markdown_safe(question) + "\n\n";
+  out += fmt::format("The limit is {}; the nodes of pool {} vary.\n\n",
+                     markdown_safe(found.limit.text), markdown_safe(found.pool));
+  return out + nodes_recommendation(found) + nodes_alternatives(found) + nodes_risks(found) +
+         nodes_prices(found) + nodes_provenance(found);
+}
+
+}  // namespace reckon
