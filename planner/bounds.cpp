@@ -64,8 +64,7 @@ bool bounds_rest_on(const PlanAssumption& a) {
   return a.affects_step || is_factor(a) || a.key == kImagePull || a.key == kFrameworkStart;
 }
 
-double statistic(const std::vector<double>& values, std::optional<double> probability) {
-  if (probability) return quantile(values, *probability);
+double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
 }
 
@@ -116,12 +115,16 @@ std::vector<double> start_seconds(const Site& site, const Draws& draws) {
   return seconds;
 }
 
-LeastStatistics statistics_of(const std::vector<double>& factors, const Question& question) {
-  LeastStatistics least;
-  least.mean = statistic(factors, std::nullopt);
-  least.p95 = quantile(factors, 0.95);
-  if (question.deadline) least.at_deadline = statistic(factors, question.deadline->probability);
-  if (question.budget) least.at_budget = statistic(factors, question.budget->probability);
+LeastStatistics statistics_of(const std::vector<double>& starts, const std::vector<double>& factors,
+                              const Question& question) {
+  const LeastStatistic mean{mean_of(starts), mean_of(factors)};
+  const double least_start = *std::ranges::min_element(starts);
+  const auto at = [&](std::optional<double> probability) {
+    return probability ? LeastStatistic{least_start, quantile(factors, *probability)} : mean;
+  };
+  LeastStatistics least{.mean = mean, .p95 = at(0.95)};
+  if (question.deadline) least.at_deadline = at(question.deadline->probability);
+  if (question.budget) least.at_budget = at(question.budget->probability);
   return least;
 }
 
@@ -152,21 +155,24 @@ std::vector<double> least_prices(const std::vector<PriceSpread>& markets, const 
 LeastFactors least_factors(const Question& question, const Site& site, const Draws& draws) {
   const std::vector<double> factors = time_factors(site, draws);
   LeastFactors least;
-  least.time = statistics_of(factors, question);
   const std::vector<double> start = start_seconds(site, draws);
+  least.time = statistics_of(start, factors, question);
   for (const Offer& offer : site.offers) {
     LeastFactors::Cost cost;
     cost.markets = offer.markets();
     if (std::ranges::find(least.costs, cost.markets, &LeastFactors::Cost::markets) !=
         least.costs.end())
       continue;
-    std::vector<double> paid = least_prices(cost.markets, draws);
-    for (std::size_t k = 0; k < paid.size(); ++k) paid[k] *= factors[k];
-    cost.certain = cost.spot = statistics_of(paid, question);
+    std::vector<double> paid_start = least_prices(cost.markets, draws), paid = paid_start;
+    for (std::size_t k = 0; k < paid.size(); ++k) {
+      paid[k] *= factors[k];
+      paid_start[k] *= start[k];
+    }
+    cost.certain = cost.spot = statistics_of(paid_start, paid, question);
     if (site.free_within.count() > 0) {
       for (std::size_t k = 0; k < paid.size(); ++k)
-        if (start[k] < site.free_within.count()) paid[k] = 0;
-      cost.spot = statistics_of(paid, question);
+        if (start[k] < site.free_within.count()) paid[k] = paid_start[k] = 0;
+      cost.spot = statistics_of(paid_start, paid, question);
     }
     least.costs.push_back(std::move(cost));
   }
@@ -212,22 +218,21 @@ Bounds bounds_of(const Question& question, const Site& site, const LeastFactors&
   // A rounding of the clock or the ledger must not lift a bound over what it bounds; a drawn price
   // is rounded to a nano-dollar, of a cent an hour 1e-7.
   constexpr double kRounding = 1 - 1e-9, kPriceRounding = 1 - 1e-6;
-  const double time = work * kRounding;
   const LeastStatistics& in_time = least.time;
   const LeastFactors::Cost& paid = least.cost_in(offer.markets());
   const bool spot =
       offer.pricing == CapacityType::spot || offer.made_of[std::size_t(CapacityType::spot)];
-  const auto cost = [&](double certain_statistic, double spot_statistic) {
-    return time * kPriceRounding *
-           std::max(rates.certain * certain_statistic,
-                    rates.all * (spot ? spot_statistic : certain_statistic));
+  const auto time = [&](const LeastStatistic& of) { return kRounding * of.of(work); };
+  const auto cost = [&](const LeastStatistic& of_certain, const LeastStatistic& of_spot) {
+    return kPriceRounding * std::max(rates.certain * time(of_certain),
+                                     rates.all * time(spot ? of_spot : of_certain));
   };
   Bounds b;
-  b.deadline = time * in_time.at_deadline;
+  b.deadline = time(in_time.at_deadline);
   b.budget = cost(paid.certain.at_budget, paid.spot.at_budget);
   const bool p95 = is_of_p95(question.objective);
   b.score = score_of(
-      question.objective, time * (p95 ? in_time.p95 : in_time.mean),
+      question.objective, time(p95 ? in_time.p95 : in_time.mean),
       p95 ? cost(paid.certain.p95, paid.spot.p95) : cost(paid.certain.mean, paid.spot.mean));
   return b;
 }

@@ -23,14 +23,17 @@
 // every step as it is drawn, that of the law of training to an accuracy their number. Hence in
 // replication k
 //
-//   time(k) >= W x G(k),      G(k) = spread(k) x product over a of min(r, 1/r)^|s| or 1
-//   cost(k) >= W x G(k) x P(k) x (price of the gang's nodes, at its median)
+//   time(k) >= S(k) + W x G(k),      G(k) = spread(k) x product over a of min(r, 1/r)^|s| or 1
+//   cost(k) >= (S(k) + W x G(k)) x P(k) x (price of the gang's nodes, at its median)
 //
-// P(k) is the least factor that the replication draws on a price of the offer (a market's factor is
-// the same for every candidate that buys there; 1 where a reservation holds some)
+// S(k) is what every node needs once before a job works on it: to pull the image and to start the
+// framework, as drawn. P(k) is the least factor that the replication draws on a price of the offer
+// (a market's factor is the same for every candidate that buys there; 1 where a reservation holds
+// some). The two hold because waiting, evaluating, saving, restoring and work done twice only add
+// time, and the provider charges every node for at least the time in which it started and the gang
+// worked (it rounds up). Of a mean, S and G have their means; of a quantile, the least S stands for
+// it.
 //
-// because starting, waiting, evaluating, saving, restoring and work done twice only add time, and
-// the provider charges every node for at least the time in which the gang worked (it rounds up).
 // The second does not hold, and 0 stands for it, for asynchronous training, which goes on with
 // fewer nodes, and for spot nodes whose first minutes are free in those replications in which a new
 // node could work within them (pulling the image and starting the framework take what was drawn).
@@ -59,16 +62,21 @@ class Draws {
   std::map<std::string, std::vector<double>> by_key_;
 };
 
-/// Statistics of G over k, by which W is multiplied.
+/// The least of `start + work x factor` over k, in one statistic.
+struct LeastStatistic {
+  double start = 0, factor = 0;
+  double of(double work_seconds) const { return start + work_seconds * factor; }
+};
+/// Of S and G over k.
 struct LeastStatistics {
-  double mean = 0, p95 = 0;
-  double at_deadline = 0, at_budget = 0;  // in the limits' statistics; 0 without a limit
+  LeastStatistic mean, p95;
+  LeastStatistic at_deadline, at_budget;  // in the limits' statistics; 0 without a limit
 };
 struct LeastFactors {
-  LeastStatistics time;  // of G
+  LeastStatistics time;  // of S and G
   struct Cost {
     std::vector<PriceSpread> markets;
-    LeastStatistics certain;  // of G P
+    LeastStatistics certain;  // of S P and G P
     LeastStatistics spot;     // with 0 in the replications in which work may have been free
   };
   std::vector<Cost> costs;  // of every set of markets in which the site's offers buy
