@@ -33,6 +33,8 @@ void refuse_for_all(Refusals& refused, const Plan& plan, const PlannedWorkload& 
   for (const PlannedPool& pool : plan.pools)
     if (pool.role == Role::evaluator)
       refused.add("cluster.pools." + pool.name, "a pool of evaluators", "leave the pool out");
+  if (!job.stage_blocks.empty() || !job.stage_pools.empty())
+    refused.add("strategy.stages", "stages that differ", "leave stages out: as even as can be");
   if (s.all_reduce == AllReduceKind::hierarchical)
     refused.add("strategy.all_reduce", "all_reduce: hierarchical",
                 "auto, ring, tree or in_network, which NCCL has");

@@ -27,6 +27,10 @@ void refuse_layout(const PlannedWorkload& job, Problems& problems) {
     problems.all.push_back(std::move(problem));
   if (l.offload_optimizer)
     problems.add("the worker does not offload the optimizer", "leave offload_optimizer out");
+  if (!job.stage_blocks.empty() || !job.stage_pools.empty())
+    problems.add(
+        "the worker cuts a pipeline as evenly as can be, and this plan has strategy.stages",
+        "leave strategy.stages out");
   if (const int each = job.strategy.accelerators_per_worker; each > 1)
     problems.add(
         fmt::format("a process of the worker is one rank, and a worker of this plan has {}", each),

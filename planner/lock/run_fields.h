@@ -13,7 +13,7 @@ RECKON_FIELDS(RunConfiguration, accelerator, accelerators, accelerators_per_node
               dense_feed_forward, q_lora_rank, kv_lora_rank, nope_head_width, rope_head_width,
               value_head_width, precision, likely_precision, strategy, parameter_servers, data,
               tensor, pipeline, context, expert, zero_stage, interleave, layers_per_stage,
-              sequence_parallel, overlap, micro_batch, batch_per_accelerator, global_batch,
-              sequence_length, recompute, stack, framework)
+              stage_accelerators, sequence_parallel, overlap, micro_batch, batch_per_accelerator,
+              global_batch, sequence_length, recompute, stack, framework)
 
 }  // namespace reckon

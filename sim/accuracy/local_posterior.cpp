@@ -16,7 +16,7 @@ namespace {
 // stack, accelerator), whose runs share their error, from no more than kOfProgram.
 constexpr std::size_t kMostRuns = 64, kOfProgram = 6;
 constexpr std::size_t kCandidates = 512;
-// Residuals beyond a factor of 3.3 are no measurements of speed.
+// Published residuals beyond a factor of 3.3 are no measurements of speed.
 constexpr double kMostResidual = 1.2;
 // Noise of a run, in standard deviations of the best documented.
 constexpr double kNoiseOfB = 1.22, kNoiseOfC = 2;
@@ -167,6 +167,88 @@ void add_unsaid(std::vector<TakenRun>& taken, const EvidenceFeatures& question,
     if (!has[t.run]) taken.push_back(t);
 }
 
+/// The runs that a question takes, as observations of a Gaussian process.
+class Observed {
+ public:
+  Observed(std::span<const TakenRun> taken, std::span<const EvidenceRun> runs,
+           const EvidenceKernel& kernel)
+      : taken_(taken), runs_(runs), kernel_(kernel) {
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      const bool own = run(i).own.has_value();
+      const double value = taken[i].residual.value;
+      all_.push_back({.value = own ? value : std::clamp(value, -kMostResidual, kMostResidual),
+                      .noise = noise_of(run(i), kernel),
+                      .certain = own});
+      (own ? own_ : published_).push_back(i);
+    }
+    find_own_programs();
+  }
+
+  std::span<const Observation> observations() const { return all_; }
+  bool any_own() const { return !own_.empty(); }
+
+  double covariance(std::size_t i, std::size_t j) const {
+    const EvidenceFeatures &a = run(i).features, &b = run(j).features;
+    const double x = taken_[i].residual.share, y = taken_[j].residual.share;
+    const double of_devices =
+        i == j ? device_variance(a, kernel_) : device_covariance(a, b, kernel_);
+    const double of_links = i == j ? link_variance(a, kernel_) : link_covariance(a, b, kernel_);
+    return x * y * of_devices + (1 - x) * (1 - y) * of_links;
+  }
+
+  /// What two runs of one's own program have in common besides: see own_program().
+  double own_covariance(std::size_t i, std::size_t j) const {
+    const WordId network = run(i).features.network;
+    return is_own(i) && is_own(j) && run(j).features.network == network ? own_program(network) : 0;
+  }
+  /// Run i with a question of that network by the owner of the runs.
+  double own_with_question(std::size_t i, WordId network) const {
+    return is_own(i) && run(i).features.network == network ? own_program(network) : 0;
+  }
+
+ private:
+  const EvidenceRun& run(std::size_t i) const { return runs_[taken_[i].run]; }
+  bool is_own(std::size_t i) const { return all_[i].certain; }
+
+  /// The variance of what one's own program has for itself, beyond what published runs lead one to
+  /// expect of it: the kernel is fitted to published programs, and a user's may be tuned better, or
+  /// be slowed by something that no publisher would leave in. Of maximum likelihood, by the
+  /// network: the mean over one's own runs of e^2 - v, where e is what a run is off the posterior
+  /// of the published ones, and v the variance of that; not less than 0 [empirical Bayes; Efron
+  /// 2010, "Large-Scale Inference", section 1.2].
+  double own_program(WordId network) const {
+    const auto found = own_programs_.find(network);
+    return found == own_programs_.end() ? 0 : found->second;
+  }
+  void find_own_programs() {
+    if (own_.empty()) return;
+    std::vector<Observation> published;
+    for (const std::size_t i : published_) published.push_back(all_[i]);
+    const Posterior posterior(published, [&](std::size_t i, std::size_t j) {
+      return covariance(published_[i], published_[j]);
+    });
+    std::map<WordId, std::vector<double>> beyond;
+    for (const std::size_t i : own_) {
+      std::vector<double> with;
+      for (const std::size_t j : published_) with.push_back(covariance(i, j));
+      const double off = all_[i].value - posterior.mean(with);
+      const double variance = covariance(i, i) - posterior.explained(with, with);
+      beyond[run(i).features.network].push_back(off * off - variance -
+                                                all_[i].noise * all_[i].noise);
+    }
+    for (const auto& [network, each] : beyond)
+      own_programs_[network] =
+          std::max(0.0, std::accumulate(each.begin(), each.end(), 0.0) / double(each.size()));
+  }
+
+  std::span<const TakenRun> taken_;
+  std::span<const EvidenceRun> runs_;
+  const EvidenceKernel& kernel_;
+  std::vector<Observation> all_;
+  std::vector<std::size_t> own_, published_;
+  std::map<WordId, double> own_programs_;
+};
+
 }  // namespace
 
 LocalPosterior solve_locally(const EvidenceFeatures& question,
@@ -177,25 +259,27 @@ LocalPosterior solve_locally(const EvidenceFeatures& question,
   local.taken = take(question, candidates, runs, residual_of, kernel);
   if (says_more(question)) add_unsaid(local.taken, question, candidates, runs, residual_of, kernel);
   const auto& taken = local.taken;
-  std::vector<Observation> observations;
-  std::vector<double> device, links;
-  for (const TakenRun& t : taken) {
-    const EvidenceRun& of = runs[t.run];
-    observations.push_back(
-        {std::clamp(t.residual.value, -kMostResidual, kMostResidual), noise_of(of, kernel)});
-    device.push_back(t.residual.share * device_covariance(question, of.features, kernel));
-    links.push_back((1 - t.residual.share) * link_covariance(question, of.features, kernel));
+  const Observed observed(taken, runs, kernel);
+  Posterior::Covariance of_own;
+  if (observed.any_own())
+    of_own = [&](std::size_t i, std::size_t j) { return observed.own_covariance(i, j); };
+  const Posterior posterior(
+      observed.observations(),
+      [&](std::size_t i, std::size_t j) { return observed.covariance(i, j); }, of_own);
+  std::vector<double> device, links, device_mean, links_mean;
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    const double share = taken[i].residual.share;
+    const EvidenceFeatures& of = runs[taken[i].run].features;
+    // One's own program is off in all of a step: in both of its parts.
+    const double own = observed.own_with_question(i, question.network);
+    device.push_back(share * device_covariance(question, of, kernel));
+    links.push_back((1 - share) * link_covariance(question, of, kernel));
+    device_mean.push_back(device.back() + own);
+    links_mean.push_back(links.back() + own);
   }
-  const Posterior posterior(observations, [&](std::size_t i, std::size_t j) {
-    const EvidenceFeatures &a = runs[taken[i].run].features, &b = runs[taken[j].run].features;
-    const double x = taken[i].residual.share, y = taken[j].residual.share;
-    const double of_devices = i == j ? device_variance(a, kernel) : device_covariance(a, b, kernel);
-    const double of_links = i == j ? link_variance(a, kernel) : link_covariance(a, b, kernel);
-    return x * y * of_devices + (1 - x) * (1 - y) * of_links;
-  });
   ResidualParts& p = local.parts;
-  p.device = posterior.mean(device);
-  p.links = posterior.mean(links);
+  p.device = posterior.mean(device_mean);
+  p.links = posterior.mean(links_mean);
   p.device_variance = device_variance(question, kernel) - posterior.explained(device, device);
   p.links_variance = link_variance(question, kernel) - posterior.explained(links, links);
   p.both_variance = -posterior.explained(device, links);

@@ -12,8 +12,8 @@ struct Posterior::Solved {
   Eigen::VectorXd weights;
 };
 
-Posterior::Posterior(std::span<const Observation> observations,
-                     const std::function<double(std::size_t, std::size_t)>& covariance) {
+Posterior::Posterior(std::span<const Observation> observations, const Covariance& covariance,
+                     const Covariance& besides) {
   constexpr int kReweighted = 2;
   constexpr double kFreedom = 4, kLeast = 0.02;
   const auto n = static_cast<Eigen::Index>(observations.size());
@@ -30,12 +30,24 @@ Posterior::Posterior(std::span<const Observation> observations,
   Eigen::MatrixXd noisy = k;
   noisy.diagonal() += noise;
   s.full.compute(noisy);
-  s.alpha = s.full.solve(y);
+  if (besides) {
+    for (Eigen::Index i = 0; i < n; ++i)
+      for (Eigen::Index j = 0; j <= i; ++j) {
+        k(i, j) += besides(static_cast<std::size_t>(i), static_cast<std::size_t>(j));
+        k(j, i) = k(i, j);
+      }
+    noisy = k;
+    noisy.diagonal() += noise;
+    s.alpha = noisy.llt().solve(y);
+  } else {
+    s.alpha = s.full.solve(y);
+  }
   for (int i = 0; i < kReweighted; ++i) {
     const Eigen::VectorXd residual = noise.cwiseQuotient(s.weights).cwiseProduct(s.alpha);
     for (Eigen::Index j = 0; j < n; ++j)
-      s.weights[j] = std::clamp((kFreedom + 1) / (kFreedom + residual[j] * residual[j] / noise[j]),
-                                kLeast, 1.0);
+      if (!observations[static_cast<std::size_t>(j)].certain)
+        s.weights[j] = std::clamp(
+            (kFreedom + 1) / (kFreedom + residual[j] * residual[j] / noise[j]), kLeast, 1.0);
     noisy = k;
     noisy.diagonal() += noise.cwiseQuotient(s.weights);
     s.alpha = noisy.llt().solve(y);

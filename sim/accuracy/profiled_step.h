@@ -5,10 +5,11 @@
 #include "sim/base/diagnostic.h"
 #include "sim/scenario/scenario.h"
 
-// A step that somebody measured and wrote into the scenario: container: {profile: {step: 210ms}}.
+// A step that somebody measured and wrote into the scenario: `profile: {step: 210ms}` of a workload
+// or of its container.
 namespace reckon {
 
-/// Does the scenario's program have a measured step?
+/// Does the scenario have a measured step?
 bool has_profiled_step(const Scenario& scenario);
 
 /// The measured step as a row of evidence: of the job on the cluster that the file describes.

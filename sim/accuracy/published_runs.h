@@ -26,7 +26,7 @@ class TextPool {
 
 /// What was run. Zero and empty: the row does not say.
 struct RunConfiguration {
-  std::string_view accelerator;
+  std::string_view accelerator;  // of a mixed pipeline the kinds, joined by "+"
   int accelerators = 0;
   int accelerators_per_node = 0;
   int nodes = 0;
@@ -56,6 +56,9 @@ struct RunConfiguration {
   int interleave = 0;             // parts of the network in one pipeline stage
   /// Layers of each stage, the embedding and the head one each: "7 9 9 9"; "": as evenly as can be.
   std::string_view layers_per_stage;
+  /// Of a mixed pipeline the accelerators of each stage's nodes, a node each replica: "RTX-3090;
+  /// RTX-2080-Ti,TITAN-RTX".
+  std::string_view stage_accelerators;
   std::optional<bool> sequence_parallel;  // else: with tensor parallelism
   std::optional<bool> overlap;            // of transfers with arithmetic; else: they do
   double micro_batch = 0;  // of one replica in one forward pass; 0.5: two devices share a sample

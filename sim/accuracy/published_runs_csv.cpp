@@ -134,25 +134,45 @@ constexpr std::array<std::string_view, 31> kOptional{"id",
                                                      "likely_precision"};
 // Read where they are there: to tell variants of a network apart, how a pipeline is scheduled, and
 // to score with, the first two where samples_per_second is blank.
-constexpr std::array<std::string_view, 17> kQuiet{
-    "framework",        "overlap",          "zero_stage", "interleave",  "sequence_parallel",
-    "active_params",    "dense_layers",     "dense_ffn",  "q_lora_rank", "kv_lora_rank",
-    "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "value_raw",   "unit_raw",
-    "peak_memory_gib",  "layers_per_stage"};
+constexpr std::array<std::string_view, 19> kQuiet{"framework",
+                                                  "overlap",
+                                                  "zero_stage",
+                                                  "interleave",
+                                                  "sequence_parallel",
+                                                  "active_params",
+                                                  "dense_layers",
+                                                  "dense_ffn",
+                                                  "q_lora_rank",
+                                                  "kv_lora_rank",
+                                                  "qk_nope_head_dim",
+                                                  "qk_rope_head_dim",
+                                                  "v_head_dim",
+                                                  "value_raw",
+                                                  "unit_raw",
+                                                  "peak_memory_gib",
+                                                  "layers_per_stage",
+                                                  "stage_accelerators",
+                                                  "notes"};
 // Of the format, and not for a prediction to look at, or of no use to one.
-constexpr std::array<std::string_view, 9> kUnread{"source_ref",
-                                                  "year",
-                                                  "metric_raw",
-                                                  "notes",
-                                                  "gpus_used_per_node",
-                                                  "step_seconds",
-                                                  "peak_memory_gib_by_rank",
-                                                  "reserved_memory_gib",
-                                                  "gradient_reduction_seconds"};
+constexpr std::array<std::string_view, 8> kUnread{
+    "source_ref",          "year",
+    "metric_raw",          "gpus_used_per_node",
+    "step_seconds",        "peak_memory_gib_by_rank",
+    "reserved_memory_gib", "gradient_reduction_seconds"};
 
 /// Sources whose peaks are the driver's count of a device: sailor reads nvidia-smi's memory.used
 /// [eth-easl/sailor deepspeed/pipe_engine.py, get_total_used_mem].
 constexpr std::array<std::string_view, 1> kReadFromDriver{"sailor"};
+
+/// The column, or where it is blank what the notes have behind "stages by machine:".
+std::string_view stage_accelerators(RowCells& row) {
+  if (!row.blank("stage_accelerators")) return row.text("stage_accelerators");
+  constexpr std::string_view kLead = "stages by machine: ";
+  if (row.text("accelerator").find('+') == std::string_view::npos) return {};
+  const std::string_view notes = row.text("notes");
+  const std::size_t at = notes.find(kLead);
+  return at == std::string_view::npos ? std::string_view{} : notes.substr(at + kLead.size());
+}
 
 class Reading {
  public:
@@ -328,6 +348,7 @@ class Reading {
     run.expert = row.count("ep");
     run.interleave = row.count("interleave");
     run.layers_per_stage = row.text("layers_per_stage");
+    run.stage_accelerators = stage_accelerators(row);
     if (!row.blank("sequence_parallel"))
       run.sequence_parallel = row.whole("sequence_parallel", 1) == 1;
     if (!row.blank("overlap")) run.overlap = row.whole("overlap", 1) == 1;

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "sim/accuracy/mixed_run.h"
 #include "sim/accuracy/run_layout.h"
 #include "sim/accuracy/run_links.h"
 #include "sim/step/step.h"
@@ -326,8 +327,16 @@ tl::expected<Precision, std::string> precision_of_run(const RunConfiguration& ru
 
 tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
                                             const Catalog& catalog) {
-  const Accelerator* accelerator = catalog.find_accelerator(printed.accelerator);
-  if (accelerator == nullptr) return Failure(unknown_accelerator(printed.accelerator, catalog));
+  StageNodes mixed;
+  if (is_mixed(printed)) {
+    auto stages = stage_nodes_of(printed, catalog);
+    if (!stages) return Failure(stages.error());
+    mixed = std::move(*stages);
+  }
+  const std::string_view name =
+      mixed.empty() ? printed.accelerator : std::string_view(mixed.front().front());
+  const Accelerator* accelerator = catalog.find_accelerator(name);
+  if (accelerator == nullptr) return Failure(unknown_accelerator(name, catalog));
   auto model = model_of_run(printed);
   if (!model) return Failure(model.error());
   const RunConfiguration run =
@@ -345,13 +354,14 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
   if (!tpu && at.nodes > 1 && network.v == 0)
     return Failure("the bandwidth between nodes is not known");
   constexpr BytesPerSecond kUnused{10e9 / 8};  // of a node that has no other to talk to
-  const auto strategy = strategy_of(run, at, tpu);
+  auto strategy = strategy_of(run, at, tpu);
   if (!strategy) return Failure(strategy.error());
   auto site = tpu ? tpu_site(run, *accelerator, catalog)
                   : tl::expected<Site, std::string>(gpu_site(run, at, *accelerator,
                                                              network.v > 0 ? network : kUnused,
                                                              catalog.own_machines().id));
   if (!site) return Failure(site.error());
+  if (!mixed.empty()) place_stages(mixed, site->cluster, *strategy);
 
   ScenarioFile file;
   file.scenario.name = std::string(run.model);

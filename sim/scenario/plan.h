@@ -139,9 +139,12 @@ struct PlannedWorkload {
   Precision precision = Precision::fp32;
   std::string stack;            // as the scenario names it; "": it does not
   bool fp32_gradients = false;  // kept, summed and reduced in fp32 whatever the precision
-  /// Blocks of each pipeline stage, where a published run prints them: its memory is theirs. Empty:
-  /// as evenly as can be.
+  /// Blocks of each pipeline stage, where the scenario says them or a published run prints them.
+  /// Empty: as evenly as can be.
   std::vector<int> stage_blocks;
+  /// Pools of a mixed pipeline: those, by index, that the replicas of each stage run on. Empty: all
+  /// stages run on all computing pools, and each is as slow as the slowest of them.
+  std::vector<std::vector<std::size_t>> stage_pools;
   Optimizer optimizer = Optimizer::sgd_momentum;
   PlannedOptimizer optimizer_settings;  // for a real run
   DataSpec data;                        // for a real run; its path is relative to the scenario

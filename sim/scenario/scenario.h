@@ -77,6 +77,12 @@ struct TrainLength {
   std::string starts_from;  // to_accuracy: what the training begins with; "": not said
 };
 
+/// A stage of a pipeline whose stages differ.
+struct StageSpec {
+  std::vector<std::string> pools;  // that its replicas run on
+  std::optional<int> blocks;       // of the model; not given: as even as can be
+};
+
 struct StrategySpec {
   StrategyKind kind = StrategyKind::single;
   std::optional<int> workers, accelerators_per_worker, parameter_servers, backup_workers, staleness;
@@ -91,6 +97,7 @@ struct StrategySpec {
   std::optional<Bytes> partition;         // larger variables are cut into pieces of at most so much
   std::optional<bool> sparse_embeddings;  // default: true
   std::optional<RowPartition> partition_strategy;  // of tables that servers share; default: mod
+  std::vector<StageSpec> stages;                   // of `pipeline`; empty: all alike, on all pools
 };
 
 /// Frequent checkpoints near the job, of which the storage has every so many.
@@ -162,6 +169,7 @@ struct WorkloadSpec {
   std::optional<CheckpointSpec> checkpoint;
   std::optional<RestartSpec> restart;
   std::optional<ContainerSpec> container;
+  std::optional<Seconds> profiled_step;  // measured, of the scenario as it is written
 };
 
 // ---- cluster

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -28,7 +29,37 @@ Layout live_layout(const PlannedWorkload& job, int live_workers) {
   return l;
 }
 
-/// Of pools with different accelerators the slowest sets the pace.
+/// A pipeline each stage of which has its own pools.
+StepEstimate mixed_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold,
+                        const NetworkModel& network, const Layout& layout) {
+  std::map<std::size_t, StepModel> models;
+  StageModels stages;
+  for (const auto& pools : job.stage_pools) {
+    auto& of = stages.emplace_back();
+    for (const std::size_t pool : pools)
+      of.push_back(
+          &models.try_emplace(pool, fold, step_setting(plan, job, plan.pools[pool])).first->second);
+  }
+  if (network.by_formula() != ByFormula::none)
+    return StepModel::estimate_mixed(stages, layout, nullptr);
+  const SimulatedCollectives cost(network);
+  return StepModel::estimate_mixed(stages, layout, &cost);
+}
+
+/// Of the accelerators of a mixed pipeline; 0: some have no peak.
+FlopsPerSecond mean_peak(const Plan& plan, const PlannedWorkload& job) {
+  FlopsPerSecond sum{};
+  for (const auto& pools : job.stage_pools)
+    for (const std::size_t pool : pools) {
+      const StepSetting setting = step_setting(plan, job, plan.pools[pool]);
+      if (setting.on_cpus()) return {};
+      sum = sum + setting.processor.peak / double(pools.size());
+    }
+  return sum / double(job.stage_pools.size());
+}
+
+/// Of pools with different accelerators the slowest sets the pace, but where a pipeline has its own
+/// for each stage.
 BareStep layout_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold,
                      const NetworkModel& network, int live_workers) {
   const Layout layout = live_layout(job, live_workers);
@@ -48,6 +79,12 @@ BareStep layout_step(const Plan& plan, const PlannedWorkload& job, const ModelFo
     e = std::move(of_pool);
     e.layers = model.layer_times(layout);
     bare.peak = model.setting().on_cpus() ? FlopsPerSecond{} : model.setting().processor.peak;
+  }
+  if (!job.stage_pools.empty()) {
+    const std::vector<LayerTime> layers = std::move(e.layers);
+    e = mixed_step(plan, job, fold, network, layout);
+    e.layers = layers;
+    bare.peak = mean_peak(plan, job);
   }
   if (e.waiting_for_host.count() > 0) {  // as much of every layer
     const double longer = e.compute / (e.compute - e.waiting_for_host);
@@ -144,7 +181,7 @@ StepEstimate whole_step(BareStep bare, const Plan& plan, const PlannedWorkload& 
 StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
                            const NetworkModel& network, int live_workers) {
   if (!is_served(job.strategy))
-    return estimate_step(plan, job, ModelFold(job.model), network, live_workers);
+    return estimate_step(plan, job, ModelFold(job.model, job.stage_blocks), network, live_workers);
   return whole_step(server_step(plan, job, network, live_workers), plan, job, network,
                     live_workers);
 }

@@ -1,6 +1,8 @@
 #include "sim/step/step_model.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 
 #include "sim/base/check.h"
 #include "sim/step/assumptions.h"
@@ -38,6 +40,17 @@ struct Stages {
   Seconds reduction{};  // what of any stage's is left when the first stage is done
   Seconds collection{};
   double trainable = 0;  // of the stage that updates most
+  Seconds update{};      // of the stage whose update takes longest
+  Seconds drained{};     // since the last stage's last pass, when the first stage ends its own
+
+  void add(const StageTime& t, int interleave) {
+    sum += t.whole();
+    if (t.whole() > slowest.whole()) slowest = t;
+    reduction = std::max(reduction, t.reduction - drained);
+    collection = std::max(collection, t.collection);
+    trainable = std::max(trainable, t.trainable);
+    drained += t.backward() / double(interleave);
+  }
 };
 
 template <class Cost>
@@ -47,17 +60,11 @@ Stages all_stages(const StageModel<Cost>& m, std::span<const BlockTime> times,
   const Partition& partition = m.model.partition(l.pipeline * l.interleave);
   Stages all;
   StageTime t;
-  Seconds drained{};  // since the stage's last backward pass, when the first stage ends its own
   for (int stage = 0; stage < l.pipeline; ++stage) {
     // Most stages hold what the one before holds.
     if (stage == 0 || !same_parts(partition, l, stage - 1, stage))
       t = stage_time(m, times, states, stage);
-    all.sum += t.whole();
-    if (stage == 0 || t.whole() > all.slowest.whole()) all.slowest = t;
-    all.reduction = std::max(all.reduction, t.reduction - drained);
-    all.collection = std::max(all.collection, t.collection);
-    all.trainable = std::max(all.trainable, t.trainable);
-    drained += t.backward() / double(l.interleave);
+    all.add(t, l.interleave);
   }
   return all;
 }
@@ -91,11 +98,12 @@ Bottleneck bottleneck_of(const StepEstimate& e, Seconds bound_by_memory) {
 
 }  // namespace
 
-ModelFold::ModelFold(const ModelGraph& model)
+ModelFold::ModelFold(const ModelGraph& model, std::span<const int> stage_blocks)
     : folded(model),
       limits(model),
       model_flops(model.model_flops()),
       trainable(trainable_shapes(model)) {
+  folded.cut_as(stage_blocks);
   for (std::size_t i = 0; i < model.layers().size(); ++i) {
     const LayerCount& c = model.counts()[i];
     if (c.forward.v > 0 || c.elements_out > 0) timed_layers.push_back(model.layers()[i].id);
@@ -127,16 +135,51 @@ StepEstimate StepModel::estimate(const Layout& layout, const CollectiveCost& cos
   return estimate_with(layout, cost);
 }
 
+/// What a model says of one layout: times and states of its blocks, ready for each stage.
 template <class Cost>
-StepEstimate StepModel::estimate_with(const Layout& l, const Cost& cost) const {
-  const Fabric job = fabric_for(setting_.fabric, l.accelerators());
-  const RankGroups groups(job, l);
-  const double imbalance = setting_.framework.expert_imbalance.value;
-  const auto times = block_times(fold_.folded, l, groups, size_, core_, imbalance, cost);
-  const auto states = block_states(fold_.folded, l, size_, imbalance);
-  const StageModel<Cost> stage_model{fold_.folded,          l,     groups, size_,
-                                     setting_.gradient_sum, core_, cost};
-  const Stages all = all_stages(stage_model, times, states);
+class StepModel::Pass {
+ public:
+  Pass(const StepModel& of, const Layout& l, const Cost& cost)
+      : of_(of),
+        layout_(l),
+        cost_(cost),
+        job_(fabric_for(of.setting_.fabric, l.accelerators())),
+        groups_(job_, l),
+        times_(block_times(of.fold_.folded, l, groups_, of.size_, of.core_, imbalance(), cost)),
+        states_(block_states(of.fold_.folded, l, of.size_, imbalance())),
+        stages_{of.fold_.folded, l, groups_, of.size_, of.setting_.gradient_sum, of.core_, cost} {}
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+
+  Stages all() const {
+    Stages all = all_stages(stages_, times_, states_);
+    all.update = update(all.trainable, all.slowest);
+    return all;
+  }
+  StageTime stage(int stage) const { return stage_time(stages_, times_, states_, stage); }
+  Seconds update(double trainable, const StageTime& t) const {
+    return update_of(trainable, of_.setting_, of_.size_, of_.core_, layout_, t.backward());
+  }
+  /// The step of these stages; `peak`: of an accelerator, the mean.
+  StepEstimate step(const Stages& all, FlopsPerSecond peak) const;
+
+ private:
+  double imbalance() const { return of_.setting_.framework.expert_imbalance.value; }
+
+  const StepModel& of_;
+  const Layout& layout_;
+  const Cost& cost_;
+  Fabric job_;
+  RankGroups groups_;
+  std::vector<BlockTime> times_;
+  std::vector<BlockState> states_;
+  StageModel<Cost> stages_;
+};
+
+template <class Cost>
+StepEstimate StepModel::Pass<Cost>::step(const Stages& all, FlopsPerSecond peak) const {
+  const Layout& l = layout_;
+  const StepSetting& setting = of_.setting_;
   const StageTime& s = all.slowest;
   const BlockTime& pass = s.pass;
   const double passes = double(l.micro_batches);
@@ -145,7 +188,7 @@ StepEstimate StepModel::estimate_with(const Layout& l, const Cost& cost) const {
   e.compute = passes * (pass.forward + pass.backward);
   e.forward = s.forward();
   e.bubble = (all.sum - s.whole()) / l.interleave;
-  e.update = update_of(all.trainable, setting_, size_, core_, l, s.backward());
+  e.update = all.update;
   ExposedCommunication& x = e.exposed;
   x.tensor = passes * (pass.tensor_forward + pass.tensor_backward);
   x.context = passes * (pass.context_forward + pass.context_backward);
@@ -154,25 +197,67 @@ StepEstimate StepModel::estimate_with(const Layout& l, const Cost& cost) const {
   x.parameters = passes * (s.gathers_forward + s.gathers_backward) + all.collection;
   x.gradients = passes * s.scatters + all.reduction;
   x.stragglers =
-      (straggler_factor(job.nodes, 0, setting_.framework.step_jitter.value) - 1) * e.compute;
+      (straggler_factor(job_.nodes, 0, setting.framework.step_jitter.value) - 1) * e.compute;
   x.contention = contention({s.state_traffic - x.parameters - x.gradients, s.state_sent,
-                             std::max(job.peer, setting_.host_link)},
+                             std::max(job_.peer, setting.host_link)},
                             1 - pass.bound_by_memory / (pass.forward + pass.backward),
-                            setting_.framework.overlap_slowdown.value);
+                            setting.framework.overlap_slowdown.value);
   e.exposed_communication = x.total();
   e.communication =
       x.tensor + x.context + x.expert + x.pipeline + passes * pass.hidden + s.state_traffic;
-  e.sent_per_worker = (passes * pass.sent + s.state_sent) * double(job.ranks_per_node);
-  if (l.zero_stage == 0 && l.replicas_of_state() > 1 && !job.on_torus)
+  e.sent_per_worker = (passes * pass.sent + s.state_sent) * double(job_.ranks_per_node);
+  if (l.zero_stage == 0 && l.replicas_of_state() > 1 && !job_.on_torus)
     e.all_reduce =
-        setting_.gradient_sum(groups.state, step_assumptions::kBucketSize, cost).algorithm;
+        setting.gradient_sum(groups_.state, step_assumptions::kBucketSize, cost_).algorithm;
   e.step = e.compute + e.exposed_communication + e.bubble + e.update;
   e.samples_per_second = Samples{double(l.global_batch())} / e.step;
-  e.mfu = fold_.model_flops.v * e.samples_per_second.v /
-          (setting_.processor.peak.v * double(l.accelerators()));
+  e.mfu = of_.fold_.model_flops.v * e.samples_per_second.v / (peak.v * double(l.accelerators()));
   e.waiting_for_host = passes * pass.waiting_for_host;
   e.bottleneck = bottleneck_of(e, passes * pass.bound_by_memory);
   return e;
+}
+
+template <class Cost>
+StepEstimate StepModel::estimate_with(const Layout& l, const Cost& cost) const {
+  const Pass<Cost> pass(*this, l, cost);
+  return pass.step(pass.all(), setting_.processor.peak);
+}
+
+template <class Cost>
+StepEstimate StepModel::estimate_mixed_with(const StageModels& stages, const Layout& l,
+                                            const Cost& cost) {
+  RECKON_CHECK(std::ssize(stages) == l.pipeline && l.interleave == 1);
+  std::map<const StepModel*, std::unique_ptr<Pass<Cost>>> passes;
+  for (const auto& of : stages)
+    for (const StepModel* model : of)
+      if (auto& pass = passes[model]; !pass) pass = std::make_unique<Pass<Cost>>(*model, l, cost);
+  Stages all;
+  FlopsPerSecond peaks{};  // the mean of each stage's, summed
+  const Pass<Cost>* of_slowest = nullptr;
+  for (int stage = 0; stage < l.pipeline; ++stage) {
+    const auto& of = stages[std::size_t(stage)];
+    StageTime t;
+    const Pass<Cost>* slowest = nullptr;
+    for (const StepModel* model : of) {
+      const Pass<Cost>& pass = *passes.at(model);
+      peaks = peaks + model->setting_.processor.peak / double(of.size());
+      const StageTime here = pass.stage(stage);
+      all.update = std::max(all.update, pass.update(here.trainable, here));
+      if (slowest != nullptr && here.whole() <= t.whole()) continue;
+      t = here;
+      slowest = &pass;
+    }
+    const bool sets_the_pace = of_slowest == nullptr || t.whole() > all.slowest.whole();
+    all.add(t, l.interleave);
+    if (sets_the_pace) of_slowest = slowest;
+  }
+  return of_slowest->step(all, peaks / double(l.pipeline));
+}
+
+StepEstimate StepModel::estimate_mixed(const StageModels& stages, const Layout& layout,
+                                       const CollectiveCost* cost) {
+  return cost != nullptr ? estimate_mixed_with(stages, layout, *cost)
+                         : estimate_mixed_with(stages, layout, ClosedForms{});
 }
 
 MemoryEstimate StepModel::memory(const Layout& layout) const {
@@ -208,6 +293,13 @@ StepSetting step_setting(const Plan& plan, const PlannedWorkload& job, const Pla
   s.host_memory = pool.cpu_memory_bandwidth_per_vcpu.value * (pool.machine.vcpus * share);
   s.memory = pool.machine.memory.value;
   s.fabric = fabric_of(plan, job.strategy, job.strategy.workers);
+  if (!job.stage_pools.empty()) {  // ranks of one stage talk over their own pool's links
+    const Fabric own = fabric_of_worker(pool, job.strategy);
+    s.fabric.peer = own.peer;
+    s.fabric.peer_reduced = own.peer_reduced;
+    s.fabric.peer_latency = own.peer_latency;
+    s.fabric.peer_law = own.peer_law;
+  }
   s.framework = plan.framework;
   s.gradient_sum = gradient_sum(plan, job.strategy);
   if (pool.accelerator) {

@@ -33,13 +33,19 @@ struct StepSetting {
 
 /// What every StepModel of a model has alike, whatever it runs on.
 struct ModelFold {
-  explicit ModelFold(const ModelGraph& model);
+  /// `stage_blocks`: of a pipeline with so many stages; empty: as even as can be.
+  explicit ModelFold(const ModelGraph& model, std::span<const int> stage_blocks = {});
   FoldedModel folded;
   LayoutLimits limits;
   Flops model_flops{};
   TrainableShapes trainable;
   std::vector<LayerId> timed_layers;
 };
+
+class StepModel;
+/// What runs each stage of a mixed pipeline: models of one fold. Of several, which are replicas on
+/// different accelerators, the slowest sets the pace.
+using StageModels = std::vector<std::vector<const StepModel*>>;
 
 class StepModel {
  public:
@@ -59,6 +65,11 @@ class StepModel {
   StepEstimate estimate(const Layout& layout) const;
   /// As `cost` says they take.
   StepEstimate estimate(const Layout& layout, const CollectiveCost& cost) const;
+  /// The same of a pipeline whose stages run on different accelerators: of each stage its own
+  /// arithmetic and links within a node; the slowest stage sets the pace, and the update that takes
+  /// longest ends the step. `cost`: nullptr: closed forms.
+  static StepEstimate estimate_mixed(const StageModels& stages, const Layout& layout,
+                                     const CollectiveCost* cost);
   MemoryEstimate memory(const Layout& layout) const;
   /// Of one micro-batch, in the order of the graph; views and inputs are left out.
   std::vector<LayerTime> layer_times(const Layout& layout) const;
@@ -68,7 +79,12 @@ class StepModel {
 
  private:
   template <class Cost>
+  class Pass;
+  template <class Cost>
   StepEstimate estimate_with(const Layout& layout, const Cost& cost) const;
+  template <class Cost>
+  static StepEstimate estimate_mixed_with(const StageModels& stages, const Layout& layout,
+                                          const Cost& cost);
 
   StepSetting setting_;
   std::optional<ModelFold> own_;

@@ -88,6 +88,7 @@ bool resolve_batch(Draft& draft, PlannedWorkload& job) {
   job.strategy.layout = layout_of(job);
   if (draft.errors.size() == before && cuts_the_model(job.strategy.kind) && draft.workload_known)
     check_layout(draft, job, workload.strategy);
+  if (draft.errors.size() == before && draft.workload_known) resolve_stages(draft, job);
   return draft.errors.size() == before;
 }
 

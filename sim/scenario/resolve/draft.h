@@ -97,6 +97,7 @@ void price_flex_start(const Draft& draft, PlannedPool& pool);
 void resolve_workload(Draft& draft);                        // plan_workload.cpp
 void resolve_strategy(Draft& draft, PlannedWorkload& job);  // plan_strategy.cpp
 bool resolve_batch(Draft& draft, PlannedWorkload& job);     // plan_batch.cpp; false: not known
+void resolve_stages(Draft& draft, PlannedWorkload& job);    // stages.cpp; of a mixed pipeline
 void resolve_length(Draft& draft, PlannedWorkload& job);    // plan_workload.cpp
 void resolve_restart(Draft& draft, PlannedWorkload& job);   // restart.cpp
 void resolve_speeds(Draft& draft);                          // plan_speeds.cpp

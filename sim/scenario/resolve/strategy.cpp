@@ -17,9 +17,9 @@ constexpr std::string_view kPath = "workload.strategy.";
 std::string at(std::string_view key) { return std::string(kPath) + std::string(key); }
 
 /// A job on different accelerators goes at the pace of the slowest; what is cut is cut for one
-/// kind.
+/// kind, but for a pipeline whose stages are said.
 bool may_mix(const StrategySpec& spec) {
-  return spec.kind == StrategyKind::multi_worker_mirrored ||
+  return !spec.stages.empty() || spec.kind == StrategyKind::multi_worker_mirrored ||
          (spec.kind == StrategyKind::parameter_server && spec.synchronous.value_or(true));
 }
 
@@ -31,7 +31,7 @@ bool same_hardware(Draft& draft, const StrategySpec& spec,
                       (!first.accelerator || first.accelerator->name == pool->accelerator->name);
     if (same) continue;
     if (pool->accelerator && first.accelerator && !pool->slice && may_mix(spec)) {
-      if (!draft.of_replicas)
+      if (!draft.of_replicas && spec.stages.empty())
         draft.warn(
             fmt::format("'{}' and '{}' have different accelerators: every step waits for the "
                         "slower one, with as many samples each",
@@ -40,7 +40,10 @@ bool same_hardware(Draft& draft, const StrategySpec& spec,
     }
     draft.not_yet(
         draft.path(*pool, "accelerator"),
-        fmt::format("one job on different accelerators ('{}' and '{}')", first.name, pool->name));
+        fmt::format("one job on different accelerators ('{}' and '{}')", first.name, pool->name),
+        spec.kind == StrategyKind::model_parallel
+            ? "strategy.stages says which stage of a pipeline runs on which pool"
+            : "");
     return false;
   }
   return true;

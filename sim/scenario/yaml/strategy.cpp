@@ -56,9 +56,30 @@ std::vector<std::string_view> keys_of(StrategyKind kind) {
               "expert",     "zero_stage",
               "schedule",   "interleave",
               "all_reduce", "sequence_parallel",
-              "overlap",    "offload_optimizer"};
+              "overlap",    "offload_optimizer",
+              "stages"};
   }
   return {};
+}
+
+const Fields<StageSpec>& stage_fields() {
+  Form pools = choice("a pool's name, or a list of names");
+  pools.item = Form::Kind::text;
+  pools.or_list = true;
+  static const Fields<StageSpec> table{
+      required(field<StageSpec>(
+          "pool", pools,
+          [](Reader& r, const YamlNode& n, StageSpec& s) {
+            if (n.kind == YamlNode::Kind::list)
+              s.pools = r.texts(n);
+            else if (auto name = r.text(n))
+              s.pools = {std::move(*name)};
+          },
+          "What the stage runs on: a pool, or those that its replicas are spread over.", "a100")),
+      number_field("blocks", &StageSpec::blocks, whole(1, kMostDegree),
+                   "Blocks of the model in this stage; default: as even as can be.", "12"),
+  };
+  return table;
 }
 
 /// Kinds that a key belongs to, for the hint.
@@ -145,6 +166,19 @@ const Fields<StrategySpec>& strategy_fields() {
                  "Rows of an embedding table that servers share: row r with server r mod the "
                  "number of parts, or neighbours together.",
                  "div"),
+      field<S>(
+          "stages",
+          Form{.kind = Form::Kind::list,
+               .fields = &infos_of<stage_fields>,
+               .item = Form::Kind::block},
+          [](Reader& r, const YamlNode& n, S& s) {
+            r.each(n, [&](const YamlNode& item) {
+              StageSpec stage;
+              if (read_fields(r, item, stage_fields(), stage)) s.stages.push_back(std::move(stage));
+            });
+          },
+          "Stages of a mixed pipeline, in order: each on its own accelerators.",
+          "[{pool: h100, blocks: 20}, {pool: a100, blocks: 12}]"),
   };
   return table;
 }

@@ -359,6 +359,14 @@ const Fields<WorkloadSpec>& workload_fields() {
                                   "{kind: elastic, min: 12}"),
       block_field<container_fields>("container", &W::container, {}, "A program of your own.",
                                     "{image: registry.example.com/train:1.4}"),
+      field<W>(
+          "profile", Form{.kind = Form::Kind::block, .fields = &infos_of<step_time_fields>},
+          [](Reader& r, const YamlNode& n, W& w) {
+            StepTime value;
+            if (read_fields(r, n, step_time_fields(), value)) w.profiled_step = value.step;
+          },
+          "A step that was measured on the cluster of this file; the model scales it.",
+          "{step: 210ms}"),
   };
   return table;
 }
@@ -371,6 +379,13 @@ void check_workload(Reader& reader, const YamlNode& node, const WorkloadSpec& wo
       workload.container && std::holds_alternative<Seconds>(workload.container->profile);
   if (!measured || !node.has("model")) check_one_of(reader, node, kPrograms, 1);
   const bool is_model = node.has("model");
+  if (const auto* profile = node.find("profile"))
+    if (!is_model || measured)
+      reader.error(profile->key_at,
+                   measured ? "the measured step is given twice"
+                            : "a measured step needs the 'model' that scales it",
+                   measured ? "once, here or in workload.container"
+                            : "example: model: llama3_8b, beside profile: {step: 210ms}");
   check_one_of(reader, node, kBatches, is_model ? 1 : 0);
   if (is_model && !node.has("train") && !reader.misspelt("train"))
     reader.error(fmt::format("{} needs 'train'", reader.subject()),

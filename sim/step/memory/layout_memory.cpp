@@ -141,4 +141,14 @@ MemoryEstimate memory_of(const FoldedModel& model, const Layout& layout, const E
   return most;
 }
 
+std::vector<MemoryEstimate> memory_of_stages(const FoldedModel& model, const Layout& layout,
+                                             const ElementSizes& size, double expert_imbalance) {
+  const Partition& partition = model.partition(layout.pipeline * layout.interleave);
+  const auto blocks = block_states(model, layout, size, expert_imbalance);
+  std::vector<MemoryEstimate> each;
+  for (int stage = 0; stage < layout.pipeline; ++stage)
+    each.push_back(stage_memory(partition, blocks, layout, size, stage));
+  return each;
+}
+
 }  // namespace reckon

@@ -44,5 +44,8 @@ int communicators(const Layout& layout);
 ///   workspace   gradients of the largest layer's input and output
 MemoryEstimate memory_of(const FoldedModel& model, const Layout& layout, const ElementSizes& size,
                          double expert_imbalance);
+/// Of each stage.
+std::vector<MemoryEstimate> memory_of_stages(const FoldedModel& model, const Layout& layout,
+                                             const ElementSizes& size, double expert_imbalance);
 
 }  // namespace reckon

@@ -79,6 +79,38 @@ const PlannedPool& smallest_pool(const Plan& plan) {
                             [](auto* a, auto* b) { return memory_of(*a) < memory_of(*b); });
 }
 
+/// The stage of a mixed pipeline that most probably runs out of memory, on the smallest of its
+/// pools.
+struct TightestStage {
+  MemoryEstimate memory;
+  const PlannedPool* pool = nullptr;
+};
+TightestStage tightest_stage(const Plan& plan, const PlannedWorkload& job) {
+  FoldedModel folded(job.model);
+  folded.cut_as(job.stage_blocks);
+  const Layout layout = layout_of(job);
+  const auto stages =
+      memory_of_stages(folded, layout, with_stack(element_sizes(job), plan.framework),
+                       plan.framework.expert_imbalance.value);
+  TightestStage tightest;
+  for (std::size_t k = 0; k < stages.size(); ++k)
+    for (const std::size_t at : job.stage_pools[k]) {
+      MemoryEstimate m = stages[k];
+      const PlannedPool& pool = plan.pools[at];
+      set_limits(m, plan.framework, communicators(layout), memory_of(pool));
+      const auto tightness = [](const MemoryEstimate& of) {
+        return std::pair(of.out_of_memory(), of.required() / of.available);
+      };
+      if (tightest.pool == nullptr || tightness(m) > tightness(tightest.memory))
+        tightest = {m, &pool};
+    }
+  return tightest;
+}
+
+const PlannedPool& tightest_pool(const Plan& plan, const PlannedWorkload& job) {
+  return job.stage_pools.empty() ? smallest_pool(plan) : *tightest_stage(plan, job).pool;
+}
+
 /// Largest batch that fits as a plan's has to, by bisection (memory grows with the batch); 0: not
 /// even one sample.
 int largest_batch(const Plan& plan, PlannedWorkload job) {
@@ -206,6 +238,7 @@ std::string memory_text(const MemoryEstimate& m) {
 MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   const PlannedPool& pool = smallest_pool(plan);
   const ElementSizes size = with_stack(element_sizes(job), plan.framework);
+  if (!job.stage_pools.empty()) return tightest_stage(plan, job).memory;
   if (cuts_the_model(job.strategy.kind)) {
     FoldedModel folded(job.model);
     folded.cut_as(job.stage_blocks);
@@ -275,7 +308,7 @@ std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& 
   if (auto problem = check_server_memory(plan, job, places)) return problem;
   const MemoryEstimate m = estimate_memory(plan, job);
   if (m.fits()) return check_local_tier(plan, job, places);
-  const PlannedPool& pool = smallest_pool(plan);
+  const PlannedPool& pool = tightest_pool(plan, job);
   const int batch = largest_batch(plan, job);
   Diagnostic d;
   const SourcePlace of_batch = places.find("workload.batch_per_accelerator");

@@ -6,6 +6,7 @@
 #include "sim/accuracy/plan_evidence.h"
 #include "sim/accuracy/run_plan.h"
 #include "support/shipped_catalog.h"
+#include "support/shipped_evidence.h"
 
 using namespace reckon;
 
@@ -78,6 +79,20 @@ TEST_CASE("one run of one's own moves the forecast of that job to it, within a f
   REQUIRE(after.runs.size() == 1);
   CHECK(after.runs.front().source == kOwnSource);
   CHECK(after.runs.front().same_job);
+}
+
+TEST_CASE("a run of one's own counts in full where all published runs contradict it") {
+  Plan plan = bert(8, 32);
+  for (const double factor : {0.4, 2.5, 6.0}) {
+    OwnRow mine = slower(plan);
+    mine.step_seconds = factor * mine.modelled_seconds;
+    const EvidenceFiles& files = test::shipped_evidence_files();
+    const Evidence evidence(files.runs(), test::shipped_catalog(), files.kernel().value(), {mine});
+    REQUIRE(set_residual(plan, evidence));
+    CHECK(plan.evidence->runs.size() > 10);
+    INFO(factor << " times: " << plan.evidence->median);
+    CHECK(plan.evidence->median == Approx(factor).epsilon(0.03));
+  }
 }
 
 TEST_CASE("what is less like a run of one's own is narrowed less") {

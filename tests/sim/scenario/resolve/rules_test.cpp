@@ -58,7 +58,7 @@ TEST_CASE("unknown names are answered with the nearest one and the list") {
   CHECK_THAT(rules_with("cluster.pools.p100.accelerator.type=P100-PCIE-17"),
              Contains("unknown accelerator 'P100-PCIE-17'; did you mean 'P100-PCIE-16'?") &&
                  Contains("like it: P100-PCIE-16, V100-PCIE-16") &&
-                 Contains("53 more, listed by `reckon catalog list accelerators`"));
+                 Contains("54 more, listed by `reckon catalog list accelerators`"));
   CHECK_THAT(rules_with("cluster.region=us-centrall"),
              Contains("unknown region 'us-centrall'; did you mean 'us-central1'?") &&
                  Contains("like it: us-central1, us-central2, ") &&
