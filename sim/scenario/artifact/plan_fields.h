@@ -45,9 +45,9 @@ RECKON_FIELDS(PlannedCheckpoint, mode, interval, save_mode, notice, save_overhea
 RECKON_FIELDS(PlannedRestart, kind, spares, min_workers, batch, regroup)
 RECKON_FIELDS(DataSpec, format, path)
 RECKON_FIELDS(PlannedWorkload, name, path, same_as, submit, model, dataset, precision, stack,
-              fp32_gradients, stage_blocks, stage_pools, optimizer, optimizer_settings, data, global_batch,
-              total_samples, convergence, samples_factor, steps, evaluate_every_epochs, evaluations,
-              strategy, checkpoint, restart, zipf_exponent)
+              fp32_gradients, stage_blocks, stage_pools, optimizer, optimizer_settings, data,
+              global_batch, total_samples, convergence, samples_factor, steps,
+              evaluate_every_epochs, evaluations, strategy, checkpoint, restart, zipf_exponent)
 
 RECKON_FIELDS(ProductTimes, extents, times)
 RECKON_FIELDS(StreamTimes::Pass, bytes, time)
