@@ -27,9 +27,15 @@ void refuse_for_all(Refusals& refused, const Plan& plan, const PlannedWorkload& 
                 "reckon export kubernetes --as tfjob, or kind: sharded");
   if (s.accelerators_per_worker == 0)
     refused.add("strategy", "workers on CPUs", "reckon export kubernetes");
-  if (computing_pools(plan).size() > 1)
-    refused.add("cluster.pools", "a chief that computes in a pool of its own",
-                "put chief and workers into one pool");
+  if (computing_pools(plan).size() > 1) {
+    const bool chief =
+        std::ranges::find(plan.pools, Role::chief, &PlannedPool::role) != plan.pools.end();
+    if (chief)
+      refused.add("cluster.pools", "a chief that computes in a pool of its own",
+                  "put chief and workers into one pool");
+    else
+      refused.add("cluster.pools", "workers in several pools", "one pool of workers");
+  }
   for (const PlannedPool& pool : plan.pools)
     if (pool.role == Role::evaluator)
       refused.add("cluster.pools." + pool.name, "a pool of evaluators", "leave the pool out");

@@ -15,6 +15,10 @@ bool QuestionReader::can_vary_pools(const Scenario& s) {
     if (pool.role == Role::chief)
       error("cluster.pools." + pool.name, "clusters with a chief are not planned yet",
             "let the workers' pool hold it: leave the chief's pool out");
+  if (s.workload && !s.workload->strategy.stages.empty())
+    error("workload.strategy.stages",
+          "a plan has one kind of accelerator, and this pipeline has stages on several",
+          "reckon simulate answers it; other stages: --set 'workload.strategy.stages=[...]'");
   return problems.size() == before;
 }
 

@@ -166,3 +166,28 @@ TEST_CASE("a step that was measured is evidence: it holds where it was measured,
   const Json answer = planned(w, "q.yaml --plans 1");
   CHECK(double(answer["plans"][0]["forecast"]["step"]["seconds"]) < 0.5);
 }
+
+TEST_CASE(
+    "a pipeline with stages on several accelerators is simulated, and no plan is made of it") {
+  const Workspace w;
+  const std::string mixed = "scenarios/mixed-pipeline.yaml";
+  const std::string file = std::string(RECKON_SOURCE_DIR) + "/" + mixed;
+  const Output simulated = w.run("simulate " + file + " --replications 20 --format json");
+  INFO(simulated.err);
+  REQUIRE(simulated.code == 0);
+  const Output even =
+      w.run("simulate " + file +
+            " --replications 20 --format json --set "
+            "'workload.strategy.stages=[{pool: h100}, {pool: a100}, {pool: a100}]'");
+  REQUIRE(even.code == 0);
+  CHECK(double(Json::parse(simulated.out)["step"]["seconds"]) <
+        0.9 * double(Json::parse(even.out)["step"]["seconds"]));
+  const Output plan = w.run("plan " + file);
+  CHECK(plan.code == 2);
+  CHECK(contains(plan.err, "this pipeline has stages on several"));
+  for (const char* program : {"kubernetes", "megatron"}) {
+    INFO(program);
+    const Output exported = w.run(std::string("export ") + program + " " + file);
+    CHECK(contains(exported.err, "stages"));
+  }
+}
