@@ -54,9 +54,12 @@ struct OneReplication {
     const std::size_t first = work.list.running;
     int gpus = 0;
     for (const GavelKind& kind : work.kinds) gpus += kind.gpus;
-    return of_queue(run_gavel(work.list.jobs, work.kinds, work.rules, first,
-                              measured_jobs(question, work.list.jobs.size() - first)),
-                    gpus);
+    const QueueRun run = run_gavel(work.list.jobs, work.kinds, work.rules, first,
+                                   measured_jobs(question, work.list.jobs.size() - first));
+    TraceResult out = of_queue(run, gpus);
+    if (work.rules.policy != SchedulingPolicy::fifo_perf)
+      out.preemptions = double(run.preemptions);
+    return out;
   }
   TraceResult operator()(const QueueQuestion& work) const {
     // What was free and unusable takes as long to add up as the queue: once is enough.

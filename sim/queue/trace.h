@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
-#include "sim/queue/gavel.h"
+#include "sim/queue/gavel/gavel.h"
 #include "sim/queue/load.h"
 #include "sim/queue/queue_question.h"
 #include "sim/scenario/scenario.h"
@@ -19,7 +19,7 @@ struct LoadQuestion {  // with trace.load
   std::vector<PodRequest> pods;
   double load = 1;
 };
-struct GavelQuestion {  // policy fifo_perf
+struct GavelQuestion {  // of Gavel's policies
   std::vector<GavelKind> kinds;
   GavelRules rules;
   GavelList list;

@@ -33,8 +33,9 @@ const Fields<SchedulerSpec>& scheduler_fields() {
           "fifo: in order of arrival; easy_backfill: later jobs start where they do not delay the "
           "first that waits; sjf: the same, the shortest first; srtf, las: the shortest remaining "
           "time, the least attained service first, and running jobs are suspended; slurm, kueue, "
-          "kubernetes: these systems; fifo_perf: Gavel's; the others choose nodes for pods that "
-          "stay.",
+          "kubernetes: these systems; fifo_perf, max_min_fairness, finish_time_fairness, "
+          "min_total_duration: Gavel's, with _perf aware of the kinds' throughputs; the others "
+          "choose nodes for pods that stay.",
           "fgd")),
       number_field("time_per_iteration", &S::time_per_iteration, duration_above_zero(),
                    "Of Gavel: a round; default: 6min.", "6min"),

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Starts of pods in generated queues: reckon's policy kubernetes against kube-scheduler itself.
+
+scheduler_referee.py RECKON [--queues N] [--seed N]
+
+Starts a control plane of the Kubernetes kit (RECKON_KUBERNETES_KIT, or ../shared/kubernetes beside the checkout) with nodes that do not
+exist, and submits N queues of pods, each to a node of eight GPUs of its own, so that which node does not matter. Pods have priorities
+and evict nobody. A queue's pods wait until its node gets the label that they ask for.
+
+Only queues count in which the order of starts stays the same when each pod takes up to ten seconds longer than it says: as long a pod
+that found no room may wait before it is tried again (--pod-max-backoff), whoever comes meanwhile. A queue in another order is played
+again, REPLAYS times at most; one that never comes out in the same order counts as another order.
+
+Exit codes: 0 the same order, 1 another order, 77 the kit is missing or not built (said on standard error).
+"""
+import argparse
+import calendar
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests/slurm"))
+from decided_queues import Reckon, play  # noqa: E402
+
+JOBS, UNIT, SLACK = 8, 12, 10  # of a queue; seconds
+PRIORITIES = (0, 10, 20)
+AT_ONCE, REPLAYS = 25, 3
+
+
+def draw_jobs(draw):
+    return [{"gpus": draw.choice((2, 4, 6, 8)), "seconds": UNIT * draw.randint(1, 3), "priority": draw.choice(PRIORITIES)}
+            for _ in range(JOBS)]
+
+
+class Kubernetes:
+    """A control plane and nodes of eight GPUs; ends with what it started."""
+
+    def __init__(self, kit, folder):
+        self.kit, self.run_dir, self.round = kit, folder / "cluster", 0
+        up = subprocess.run([kit / "up", "--fake-nodes", str(AT_ONCE), "--run-dir", self.run_dir, "--port", "18443"], check=True,
+                            capture_output=True, text=True).stdout
+        words = dict(line.split("=", 1) for line in up.splitlines() if "=" in line)
+        self.command = [words["KUBECTL"], "--kubeconfig", words["KUBECONFIG"]]
+        self.apply([{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": f"p{value}"}, "value": value,
+                     "preemptionPolicy": "Never"} for value in PRIORITIES])
+
+    def call(self, *words, text=None):
+        return subprocess.run([*self.command, *words], check=True, capture_output=True, text=True, input=text).stdout
+
+    def apply(self, items):
+        self.call("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+
+    def run(self, queues):
+        """Starts by queue and pod, in seconds of the clock."""
+        self.round += 1
+        pods = [{"apiVersion": "v1", "kind": "Pod",
+                 "metadata": {"name": f"r{self.round}-q{q}-{k}", "annotations": {"fake/run-seconds": str(job["seconds"])}},
+                 "spec": {"nodeSelector": {"queue": f"r{self.round}-q{q}"}, "priorityClassName": f"p{job['priority']}",
+                          "restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
+                          "containers": [{"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": str(job["gpus"])}}}]}}
+                for q, jobs in enumerate(queues) for k, job in enumerate(jobs)]
+        self.apply(pods)
+        time.sleep(SLACK + 2)  # none of them backs off any more
+        for q in range(len(queues)):
+            self.call("label", "--overwrite", "node", f"fake-{q}", f"queue=r{self.round}-q{q}")
+        deadline = time.monotonic() + JOBS * (3 * UNIT + SLACK)
+        while time.monotonic() < deadline:
+            there = json.loads(self.call("get", "pods", "-o", "json"))["items"]
+            if all(pod["status"].get("phase") == "Succeeded" for pod in there):
+                break
+            time.sleep(2)
+        starts = {pod["metadata"]["name"]: condition["lastTransitionTime"] for pod in there for condition in pod["status"]["conditions"]
+                  if condition["type"] == "PodScheduled" and condition["status"] == "True"}
+        self.call("delete", "pods", "--all", "--wait=true")
+        return [[calendar.timegm(time.strptime(starts[f"r{self.round}-q{q}-{k}"], "%Y-%m-%dT%H:%M:%SZ")) for k in range(len(jobs))]
+                for q, jobs in enumerate(queues)]
+
+    def stop(self):
+        subprocess.run([self.kit / "down", "--run-dir", self.run_dir], check=False, capture_output=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("reckon", type=pathlib.Path)
+    parser.add_argument("--queues", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=20)
+    options = parser.parse_args()
+    kit = pathlib.Path(os.environ.get("RECKON_KUBERNETES_KIT") or ROOT.parent / "shared/kubernetes")
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kubernetes-1.20.2-debian/bin"
+    if not (kit / "up").exists() or not (cache / "kube-scheduler").exists():
+        print(f"no Kubernetes kit: {kit}/up" if not (kit / "up").exists() else f"the kit is not built: run {kit}/build", file=sys.stderr)
+        return 77
+    draw = random.Random(options.seed)
+    with tempfile.TemporaryDirectory(prefix="reckon-scheduler-") as folder:
+        folder = pathlib.Path(folder)
+        reckon = Reckon(options.reckon.resolve(), folder, "{policy: kubernetes, kubernetes: {preemptionPolicy: Never}}", 1)
+        queues = [reckon.decided_queue(draw, lambda: draw_jobs(draw), SLACK) for _ in range(options.queues)]
+        cluster = Kubernetes(kit, folder)
+        try:
+            return 1 if play("kubernetes", queues, cluster.run, AT_ONCE, REPLAYS) else 0
+        finally:
+            cluster.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
