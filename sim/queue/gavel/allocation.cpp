@@ -130,48 +130,86 @@ GavelAllocation min_makespan(std::span<const GavelClaim> claims, std::span<const
   return Shares(claims, kinds).solve(scaled(std::move(asks))).shares;
 }
 
-/// rho = max_m (t_m + steps_m / throughput_m) / alone_m. For a rho, each job asks for the
-/// throughput with which it is not above it; a level above 1 is a better rho. From X^isolated down:
-/// Newton's method, as of Dinkelbach 1967.
+/// min max_m rho_m. For a rho, each job asks for the throughput with which its own is not above it,
+/// and a level of 1 or more says that all can have it. The level rises with rho: its root at 1 is
+/// found by regula falsi (of the Illinois kind [Dowell and Jarratt 1971]) between a rho that
+/// X^isolated has and one that no job can go below.
+class FinishTimeFairness {
+ public:
+  FinishTimeFairness(std::span<const GavelClaim> claims, std::span<const GavelKind> kinds)
+      : claims_(claims), shares_(claims, kinds) {
+    for (const GavelClaim& claim : claims)
+      alone_.push_back(claim.alone_so_far.count() +
+                       claim.steps / isolated_throughput(claim, kinds, claims.size()));
+    best_ = GavelAllocation(claims.size(), kinds.size());
+    for (std::size_t m = 0; m < claims.size(); ++m) {
+      const auto isolated = isolated_shares(claims[m], kinds, claims.size());
+      for (std::size_t k = 0; k < kinds.size(); ++k)
+        best_.at(m, k) = claims[m].rates[k] > 0 ? isolated[k] : 0;
+    }
+  }
+
+  GavelAllocation solve() {
+    constexpr int kMostPrograms = 60;
+    constexpr double kEnough = 1e-6;
+    Point high{rho_of(best_), 0}, low;
+    for (std::size_t m = 0; m < claims_.size(); ++m)
+      low.rho = std::max(low.rho, rho(m, fastest(claims_[m])));
+    if (low.rho >= high.rho * (1 - kEnough)) return best_;
+    high.over = over(high);
+    low.over = over(low);
+    if (low.over >= 0) return best_;
+    int last = 0;  // the side that the last point replaced
+    for (int k = 0; k < kMostPrograms && low.rho < high.rho * (1 - kEnough); ++k) {
+      Point next{low.rho + (high.rho - low.rho) * -low.over / (high.over - low.over), 0};
+      next.over = over(next);
+      const int side = next.over >= 0 ? 1 : -1;
+      if (side == last) (side > 0 ? low : high).over /= 2;
+      (side > 0 ? high : low) = next;
+      last = side;
+    }
+    return best_;
+  }
+
+ private:
+  struct Point {
+    double rho = 0, over = 0;  // by how much the level is above 1
+  };
+  double rho(std::size_t m, double throughput) const {
+    return (claims_[m].since_submit.count() + claims_[m].steps / throughput) / alone_[m];
+  }
+  double rho_of(const GavelAllocation& x) const {
+    double worst = 0;
+    for (std::size_t m = 0; m < claims_.size(); ++m)
+      worst = std::max(worst, rho(m, x.throughput(m, claims_[m])));
+    return worst;
+  }
+  /// Where all can have it, what they get may be better still: it becomes the point's rho, and what
+  /// is allocated.
+  double over(Point& point) {
+    std::vector<double> asks;
+    for (std::size_t m = 0; m < claims_.size(); ++m)
+      asks.push_back(claims_[m].steps / fastest(claims_[m]) /
+                     (point.rho * alone_[m] - claims_[m].since_submit.count()));
+    const double most = *std::max_element(asks.begin(), asks.end());
+    Shares::Answer answer = shares_.solve(scaled(std::move(asks)));
+    const double over = answer.level / most - 1;
+    if (over >= 0) {
+      point.rho = std::min(point.rho, rho_of(answer.shares));
+      best_ = std::move(answer.shares);
+    }
+    return over;
+  }
+
+  std::span<const GavelClaim> claims_;
+  Shares shares_;
+  std::vector<double> alone_;  // seconds from submit to end on an n-th of the cluster
+  GavelAllocation best_;
+};
+
 GavelAllocation finish_time_fair(std::span<const GavelClaim> claims,
                                  std::span<const GavelKind> kinds) {
-  constexpr int kMostRounds = 100;
-  constexpr double kEnough = 1e-6;
-  const std::size_t jobs = claims.size();
-  std::vector<double> alone;  // time from submit to end on an n-th of the cluster
-  for (const GavelClaim& claim : claims)
-    alone.push_back(claim.alone_so_far.count() +
-                    claim.steps / isolated_throughput(claim, kinds, jobs));
-  const auto rho_of = [&](const GavelAllocation& x) {
-    double rho = 0;
-    for (std::size_t m = 0; m < jobs; ++m)
-      rho = std::max(
-          rho, (claims[m].since_submit.count() + claims[m].steps / x.throughput(m, claims[m])) /
-                   alone[m]);
-    return rho;
-  };
-  GavelAllocation best(jobs, kinds.size());
-  for (std::size_t m = 0; m < jobs; ++m) {
-    const auto isolated = isolated_shares(claims[m], kinds, jobs);
-    for (std::size_t k = 0; k < kinds.size(); ++k)
-      best.at(m, k) = claims[m].rates[k] > 0 ? isolated[k] : 0;
-  }
-  double rho = rho_of(best);
-  const Shares shares(claims, kinds);
-  for (int round = 0; round < kMostRounds; ++round) {
-    std::vector<double> asks;
-    for (std::size_t m = 0; m < jobs; ++m)
-      asks.push_back(claims[m].steps / fastest(claims[m]) /
-                     (rho * alone[m] - claims[m].since_submit.count()));
-    GavelAllocation next = shares.solve(scaled(std::move(asks))).shares;
-    const double lower = rho_of(next);
-    if (!(lower < rho)) break;
-    const bool enough = lower > rho * (1 - kEnough);
-    best = std::move(next);
-    rho = lower;
-    if (enough) break;
-  }
-  return best;
+  return FinishTimeFairness(claims, kinds).solve();
 }
 
 std::vector<GavelClaim> blind(std::span<const GavelClaim> claims) {
