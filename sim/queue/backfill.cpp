@@ -25,6 +25,7 @@ class Backfill {
         nodes_(groups, rules.spreads()),
         held_(jobs.size()),
         since_(jobs.size()),
+        expected_end_(jobs.size()),
         waiting_(jobs, rules) {}
 
   void simulate() {
@@ -39,8 +40,11 @@ class Backfill {
       if (!ends_.empty()) now_ = ends_.top().first;
       if (next != end) now_ = std::min(now_, jobs_[*next].submit);
       if (!returns_.empty()) now_ = std::min(now_, returns_.top().first);
+      if (!leaving_.empty()) now_ = std::min(now_, leaving_.begin()->first);
       if (const auto at = rules_.recalculates(now_)) waiting_.recalculate(*at);
       while (!ends_.empty() && ends_.top().first <= now_) end_first();
+      while (!leaving_.empty() && leaving_.begin()->first <= now_)
+        preempt(leaving_.begin()->second);
       for (; next != end && jobs_[*next].submit <= now_; ++next) arrive(*next);
       while (!returns_.empty() && returns_.top().first <= now_) come_back();
       look_at_queue();
@@ -106,7 +110,7 @@ class Backfill {
     run_.jobs[j].end = now_ + left;
     run_.gpu_seconds += to_seconds(left).count() * jobs_[j].gpus();
     ends_.push({now_ + left, j});
-    expected_.insert({end_at_limit(j), j});
+    expect(j, end_at_limit(j));
     rules_.started(j, now_);
   }
 
@@ -117,8 +121,14 @@ class Backfill {
     leave(j, at);
   }
 
+  void expect(std::size_t j, SimTime end) {
+    expected_.insert({end, j});
+    expected_end_[j] = end;
+  }
+
   void leave(std::size_t j, SimTime at) {
-    expected_.erase({since_[j] + longest_time(jobs_[j]), j});
+    expected_.erase({expected_end_[j], j});
+    leaving_.erase({expected_end_[j], j});
     nodes_.give_back(held_[j]);
     options_.note(j, held_[j], since_[j], at);
     held_[j] = {};
@@ -139,7 +149,19 @@ class Backfill {
     run_.jobs[j].end.reset();
     ++run_.jobs[j].preemptions;
     leave(j, now_);
-    returns_.push({now_ + rules_.requeue_delay(), j});
+    if (rules_.cancels(j))
+      ++run_.cancelled;
+    else
+      returns_.push({now_ + rules_.requeue_delay(), j});
+  }
+
+  /// At once, or when its grace is over.
+  void choose_to_go(std::size_t j) {
+    const SimTime at = now_ + rules_.grace(j);
+    if (at == now_) return preempt(j);
+    expected_.erase({expected_end_[j], j});
+    expect(j, at);
+    leaving_.insert({at, j});
   }
 
   /// A job that was preempted, or the time at which one may be.
@@ -149,14 +171,16 @@ class Backfill {
     if (j != kNobody) waiting_.add(j);
   }
 
-  /// The fewest running jobs that `j` may preempt go, so that it fits; false: it does not, and
-  /// nobody goes. They go in the order of their worth until it fits, and those without whom it fits
-  /// as well are taken back, the most valuable first.
+  /// The fewest running jobs that `j` may preempt go, so that it fits; false: it does not yet, for
+  /// nobody goes or some have a grace. They go in the order of their worth until it fits, beside
+  /// those that were chosen before, and those without whom it fits as well are taken back, the most
+  /// valuable first.
   bool make_room(std::size_t j, CellSet cells) {
     std::vector<std::size_t> victims;
     SimTime soonest = SimTime::max();
     for (const auto& [at, running] : expected_) {
       if (!rules_.may_preempt(j, running) || !on_cells(running, cells)) continue;
+      if (leaving_.contains({at, running})) continue;
       const SimTime until = rules_.exempt_until(running, since_[running]);
       if (until > now_)
         soonest = std::min(soonest, until);
@@ -166,22 +190,24 @@ class Backfill {
     std::sort(victims.begin(), victims.end(), [&](std::size_t a, std::size_t b) {
       return std::tuple(rules_.worth(a), since_[b], b) < std::tuple(rules_.worth(b), since_[a], a);
     });
+    for (const auto& [at, leaving] : leaving_) nodes_.give_back(held_[leaving]);
     std::size_t gone = 0;
     while (gone < victims.size() && !nodes_.fits(jobs_[j].gpus(), cells))
       nodes_.give_back(held_[victims[gone++]]);
-    const bool fits = nodes_.fits(jobs_[j].gpus(), cells);
+    const bool will_fit = nodes_.fits(jobs_[j].gpus(), cells);
     std::vector<std::size_t> go;
     for (std::size_t k = gone; k-- > 0;) {
       nodes_.take_again(held_[victims[k]]);
-      if (!fits || nodes_.fits(jobs_[j].gpus(), cells)) continue;
+      if (!will_fit || nodes_.fits(jobs_[j].gpus(), cells)) continue;
       nodes_.give_back(held_[victims[k]]);
       go.push_back(victims[k]);
     }
     for (const std::size_t victim : go) nodes_.take_again(held_[victim]);
-    for (const std::size_t victim : go) preempt(victim);
+    for (const auto& [at, leaving] : leaving_) nodes_.take_again(held_[leaving]);
+    for (const std::size_t victim : go) choose_to_go(victim);
     // Where it waits for somebody's exemption to end, the queue is looked at then.
-    if (!fits && soonest != SimTime::max()) returns_.push({soonest, kNobody});
-    return fits;
+    if (!will_fit && soonest != SimTime::max()) returns_.push({soonest, kNobody});
+    return nodes_.fits(jobs_[j].gpus(), cells);
   }
 
   bool on_cells(std::size_t j, CellSet cells) const { return (rules_.cells(j) & cells) != 0; }
@@ -294,7 +320,9 @@ class Backfill {
   std::map<std::size_t, SimDuration> left_;  // of jobs that were preempted
   std::priority_queue<Timed, std::vector<Timed>, std::greater<>> returns_;
   std::priority_queue<Timed, std::vector<Timed>, std::greater<>> ends_;
-  std::set<Timed> expected_;  // of running jobs, their ends at the limit
+  std::set<Timed> expected_;  // of running jobs, their ends at the limit, or of their grace
+  std::vector<SimTime> expected_end_;  // by job, the same
+  std::set<Timed> leaving_;            // jobs that were chosen to go, and when
   WaitingJobs waiting_;
   SimTime now_{};
   // Of this look:

@@ -32,6 +32,7 @@ struct QueueRun {
   double makespan_seconds = 0;                   // first submit to last end, of all jobs
   double gpu_seconds = 0;                        // that jobs held, of all jobs
   std::int64_t preemptions = 0;                  // of the measured jobs
+  std::int64_t cancelled = 0;                    // jobs that started and were cancelled, of all
   double utilization = 0;                        // gpu_seconds over GPUs times makespan
 };
 

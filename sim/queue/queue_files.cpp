@@ -108,6 +108,10 @@ class QueueLoader {
 
   bool check_flavors() {
     bool known = true;
+    for (const KueueResourceFlavorSpec& f : question_.scheduler.kueue->resource_flavors)
+      known =
+          pool_number(f.name, "cluster.scheduler.kueue.resourceFlavors." + f.name).has_value() &&
+          known;
     for (const KueueCohortSpec& c : question_.scheduler.kueue->cohorts)
       for (const KueueFlavorSpec& f : c.flavors)
         known = pool_number(f.name, fmt::format("cluster.scheduler.kueue.cohorts.{}.flavors.{}",
@@ -191,9 +195,28 @@ class QueueLoader {
     for (const ArrivalClassSpec& kind : drawn.arrivals.classes) {
       question_.list.jobs.push_back(recorded_job({}, SimDuration{1}, 1));
       question_.list.jobs.back().owner.queue = question_.list.names.queues.number(kind.queue);
+      check_topology(kind);
     }
     question_.drawn = std::move(drawn);
     return true;
+  }
+
+  /// A level that no topology has would hold a job back for ever.
+  void check_topology(const ArrivalClassSpec& kind) {
+    const std::string& level =
+        kind.required_topology.empty() ? kind.preferred_topology : kind.required_topology;
+    if (level.empty()) return;
+    const std::string at = fmt::format("arrivals.classes.{}.podset-{}-topology", kind.name,
+                                       kind.required_topology.empty() ? "preferred" : "required");
+    if (policy() != SchedulingPolicy::kueue)
+      return source_.error(at, "topologies are of policy kueue", "policy: kueue");
+    std::vector<std::string> levels;
+    for (const KueueTopologySpec& topology : question_.scheduler.kueue->topologies)
+      for (const KueueLevelSpec& l : topology.levels) levels.push_back(l.node_label);
+    if (std::ranges::find(levels, level) == levels.end())
+      source_.error(
+          at, fmt::format("no topology has the level '{}'{}", level, did_you_mean(level, levels)),
+          "add it to cluster.scheduler.kueue.topologies");
   }
 
   void check_names() {

@@ -57,8 +57,7 @@ struct OneReplication {
     const QueueRun run = run_gavel(work.list.jobs, work.kinds, work.rules, first,
                                    measured_jobs(question, work.list.jobs.size() - first));
     TraceResult out = of_queue(run, gpus);
-    if (work.rules.policy != SchedulingPolicy::fifo_perf)
-      out.preemptions = double(run.preemptions);
+    if (work.rules.policy != SchedulingPolicy::fifo_perf) out.preemptions = double(run.preemptions);
     return out;
   }
   TraceResult operator()(const QueueQuestion& work) const {
@@ -81,6 +80,10 @@ struct OneReplication {
     set_charges(record, out);
     if (auto note = note_of_never(work, record.list, record.run.never))
       out.warnings.push_back(std::move(*note));
+    if (record.run.cancelled > 0)
+      out.warnings.push_back(
+          fmt::format("{} of the jobs that started were cancelled by preemption, and have no end",
+                      record.run.cancelled));
     if (auto note = note_of_accounts(work, record.list)) out.warnings.push_back(std::move(*note));
     return out;
   }

@@ -5,11 +5,12 @@ scheduler_referee.py RECKON [--queues N] [--seed N]
 
 Starts a control plane of the Kubernetes kit (RECKON_KUBERNETES_KIT, or ../shared/kubernetes beside the checkout) with nodes that do not
 exist, and submits N queues of pods, each to a node of eight GPUs of its own, so that which node does not matter. Pods have priorities
-and evict nobody. A queue's pods wait until its node gets the label that they ask for.
+and evict nobody. They come while a pod that was bound to the node takes all of it. A kube-scheduler of our own schedules them, whose
+podMaxBackoffSeconds is 1: a pod that found no room is tried again after 1 s, and not after up to 10 s in which whoever comes takes its
+place.
 
-Only queues count in which the order of starts stays the same when each pod takes up to ten seconds longer than it says: as long a pod
-that found no room may wait before it is tried again (--pod-max-backoff), whoever comes meanwhile. A queue in another order is played
-again, REPLAYS times at most; one that never comes out in the same order counts as another order.
+Only queues count in which the order of starts stays the same when each pod takes up to SLACK seconds longer than it says. A queue in
+another order is played again, REPLAYS times at most; one that never comes out in the same order counts as another order.
 
 Exit codes: 0 the same order, 1 another order, 77 the kit is missing or not built (said on standard error).
 """
@@ -28,9 +29,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/slurm"))
 from decided_queues import Reckon, play  # noqa: E402
 
-JOBS, UNIT, SLACK = 8, 12, 10  # of a queue; seconds
+JOBS, UNIT, SLACK = 8, 12, 5  # of a queue; seconds
 PRIORITIES = (0, 10, 20)
-AT_ONCE, REPLAYS = 25, 3
+AT_ONCE, REPLAYS = 25, 2
+BEFORE = 30  # seconds in which the pods of a play are submitted
+SCHEDULER = "referee"
 
 
 def draw_jobs(draw):
@@ -41,12 +44,20 @@ def draw_jobs(draw):
 class Kubernetes:
     """A control plane and nodes of eight GPUs; ends with what it started."""
 
-    def __init__(self, kit, folder):
+    def __init__(self, kit, binaries, folder):
         self.kit, self.run_dir, self.round = kit, folder / "cluster", 0
         up = subprocess.run([kit / "up", "--fake-nodes", str(AT_ONCE), "--run-dir", self.run_dir, "--port", "18443"], check=True,
                             capture_output=True, text=True).stdout
         words = dict(line.split("=", 1) for line in up.splitlines() if "=" in line)
         self.command = [words["KUBECTL"], "--kubeconfig", words["KUBECONFIG"]]
+        (folder / "scheduler.json").write_text(json.dumps({
+            "apiVersion": "kubescheduler.config.k8s.io/v1beta1", "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": words["KUBECONFIG"], "qps": 1000, "burst": 1000}, "leaderElection": {"leaderElect": False},
+            "healthzBindAddress": "", "metricsBindAddress": "", "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1,
+            "profiles": [{"schedulerName": SCHEDULER}]}), encoding="utf-8")
+        self.log = open(folder / "scheduler.log", "ab")  # noqa: SIM115
+        self.scheduler = subprocess.Popen([binaries / "kube-scheduler", "--config", folder / "scheduler.json", "--secure-port=0"],
+                                          stdout=self.log, stderr=self.log)
         self.apply([{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": f"p{value}"}, "value": value,
                      "preemptionPolicy": "Never"} for value in PRIORITIES])
 
@@ -59,29 +70,39 @@ class Kubernetes:
     def run(self, queues):
         """Starts by queue and pod, in seconds of the clock."""
         self.round += 1
-        pods = [{"apiVersion": "v1", "kind": "Pod",
-                 "metadata": {"name": f"r{self.round}-q{q}-{k}", "annotations": {"fake/run-seconds": str(job["seconds"])}},
-                 "spec": {"nodeSelector": {"queue": f"r{self.round}-q{q}"}, "priorityClassName": f"p{job['priority']}",
-                          "restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
-                          "containers": [{"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": str(job["gpus"])}}}]}}
-                for q, jobs in enumerate(queues) for k, job in enumerate(jobs)]
-        self.apply(pods)
-        time.sleep(SLACK + 2)  # none of them backs off any more
-        for q in range(len(queues)):
-            self.call("label", "--overwrite", "node", f"fake-{q}", f"queue=r{self.round}-q{q}")
-        deadline = time.monotonic() + JOBS * (3 * UNIT + SLACK)
-        while time.monotonic() < deadline:
-            there = json.loads(self.call("get", "pods", "-o", "json"))["items"]
-            if all(pod["status"].get("phase") == "Succeeded" for pod in there):
-                break
-            time.sleep(2)
-        starts = {pod["metadata"]["name"]: condition["lastTransitionTime"] for pod in there for condition in pod["status"]["conditions"]
+        self.apply([self.pod(f"r{self.round}-q{q}-first", q, 8, BEFORE, {"nodeName": f"fake-{q}"}) for q in range(len(queues))])
+        self.apply([self.pod(f"r{self.round}-q{q}-{k}", q, job["gpus"], job["seconds"],
+                             {"priorityClassName": f"p{job['priority']}", "schedulerName": SCHEDULER})
+                    for q, jobs in enumerate(queues) for k, job in enumerate(jobs)])
+        pods = self.wait_for_all()
+        starts = {pod["metadata"]["name"]: condition["lastTransitionTime"] for pod in pods for condition in pod["status"].get("conditions", ())
                   if condition["type"] == "PodScheduled" and condition["status"] == "True"}
         self.call("delete", "pods", "--all", "--wait=true")
         return [[calendar.timegm(time.strptime(starts[f"r{self.round}-q{q}-{k}"], "%Y-%m-%dT%H:%M:%SZ")) for k in range(len(jobs))]
                 for q, jobs in enumerate(queues)]
 
+    @staticmethod
+    def pod(name, queue, gpus, seconds, spec):
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": {"fake/run-seconds": str(seconds)}},
+                "spec": {"nodeSelector": {"kubernetes.io/hostname": f"fake-{queue}"}, "restartPolicy": "Never",
+                         "terminationGracePeriodSeconds": 0,
+                         "containers": [{"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": str(gpus)}}}], **spec}}
+
+    def wait_for_all(self):
+        """The pods, all of which have ended."""
+        deadline = time.monotonic() + BEFORE + JOBS * (3 * UNIT + SLACK)
+        while time.monotonic() < deadline:
+            pods = json.loads(self.call("get", "pods", "-o", "json"))["items"]
+            if all(pod["status"].get("phase") == "Succeeded" for pod in pods):
+                return pods
+            time.sleep(2)
+        raise SystemExit("pods still wait; the end of the scheduler's log:\n"
+                         + pathlib.Path(self.log.name).read_text(encoding="utf-8")[-2000:])
+
     def stop(self):
+        self.scheduler.terminate()
+        self.scheduler.wait()
+        self.log.close()
         subprocess.run([self.kit / "down", "--run-dir", self.run_dir], check=False, capture_output=True)
 
 
@@ -101,7 +122,7 @@ def main():
         folder = pathlib.Path(folder)
         reckon = Reckon(options.reckon.resolve(), folder, "{policy: kubernetes, kubernetes: {preemptionPolicy: Never}}", 1)
         queues = [reckon.decided_queue(draw, lambda: draw_jobs(draw), SLACK) for _ in range(options.queues)]
-        cluster = Kubernetes(kit, folder)
+        cluster = Kubernetes(kit, cache, folder)
         try:
             return 1 if play("kubernetes", queues, cluster.run, AT_ONCE, REPLAYS) else 0
         finally:

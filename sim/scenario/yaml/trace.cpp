@@ -40,10 +40,11 @@ void check_policy(Reader& reader, const YamlNode& root, const TraceSpec* trace,
     reader.error(at->value.at,
                  gavel ? fmt::format("policy {} is of format gavel", to_text(policy))
                        : "format gavel needs a policy of Gavel",
-                 gavel ? "jobs of Gavel's lists have steps, whose pace its table of throughputs says"
-                       : "policies fifo_perf, max_min_fairness, max_min_fairness_perf, "
-                         "max_min_fairness_water_filling_perf, finish_time_fairness, "
-                         "finish_time_fairness_perf, min_total_duration, min_total_duration_perf");
+                 gavel
+                     ? "jobs of Gavel's lists have steps, whose pace its table of throughputs says"
+                     : "policies fifo_perf, max_min_fairness, max_min_fairness_perf, "
+                       "max_min_fairness_water_filling_perf, finish_time_fairness, "
+                       "finish_time_fairness_perf, min_total_duration, min_total_duration_perf");
 }
 
 void check_scheduler_blocks(Reader& reader, const YamlNode& scheduler, const SchedulerSpec& spec) {
