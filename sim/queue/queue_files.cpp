@@ -8,6 +8,7 @@
 #include "sim/queue/lists/job_lists.h"
 #include "sim/queue/lists/openb_csv.h"
 #include "sim/queue/lists/sacct.h"
+#include "sim/scenario/resolve/pricing.h"
 
 namespace reckon {
 namespace {
@@ -22,6 +23,7 @@ class QueueLoader {
   std::optional<QueueQuestion> load() {
     question_.scheduler = *scenario_.cluster.scheduler;
     if (!read_nodes()) return std::nullopt;
+    set_overflow_rate();
     if (!(scenario_.trace ? read_list() : read_arrivals())) return std::nullopt;
     check_names();
     return std::move(question_);
@@ -58,6 +60,18 @@ class QueueLoader {
     }
     question_.group_names = names;
     return set_cells(names);
+  }
+
+  void set_overflow_rate() {
+    const auto& overflow = question_.scheduler.overflow;
+    if (!overflow || !overflow->price) return;
+    const auto usd = planning::to_usd_rate(*overflow->price, scenario_.prices);
+    if (usd)
+      question_.overflow_rate = usd->v;
+    else
+      source_.error("cluster.scheduler.overflow.price",
+                    fmt::format("no rate of {} is known", overflow->price->currency),
+                    "example: prices: {currency: EUR, usd_rate: 0.92}");
   }
 
   /// Pools are cells of their own where a policy tells them apart.

@@ -6,8 +6,8 @@
 
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
-#include "sim/queue/backfill.h"
-#include "sim/queue/kubernetes_rules.h"
+#include "sim/queue/backfill/backfill.h"
+#include "sim/queue/backfill/kubernetes_rules.h"
 #include "sim/queue/kueue/kueue.h"
 #include "sim/queue/preemptive.h"
 

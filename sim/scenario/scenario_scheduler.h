@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/quantity.h"
+#include "sim/base/unit_text.h"
 #include "sim/base/words.h"
 
 // `cluster.scheduler:` as written, in the words of the real system: who chooses among jobs that
@@ -245,13 +246,15 @@ struct KubernetesSpec {
   std::optional<Seconds> checkpoint;  // work kept by a preempted job; not given: none
 };
 
-// ---- a pool of the cloud that is bought while the queue waits
+// ---- nodes of a cloud that are bought for jobs that wait too long
 
 struct OverflowSpec {
-  std::string pool;                       // its nodes, of which `nodes` says how many at most
-  Seconds wait{3600};                     // how long the first job waits before nodes are asked for
-  Seconds provisioning_time{300};         // from then until they take jobs
-  Seconds scale_down_unneeded_time{600};  // idle before a node is given back
+  int nodes = 0;                                // at most at a time
+  int gpus = 8;                                 // of a node
+  Seconds wait{3600};                           // a job that waited so long goes there
+  std::optional<MoneyText> price;               // of a node's hour; not given: unknown
+  Seconds provisioning_time{300};               // from the request until it takes jobs
+  Seconds scale_down_unneeded_time{600};        // idle before it is given back
   std::optional<Seconds> mean_time_to_reclaim;  // of a spot node; not given: it stays
   std::optional<Seconds> checkpoint;  // work kept by a job whose node is taken; not given: none
 };

@@ -31,8 +31,8 @@ from decided_queues import Reckon, play  # noqa: E402
 
 JOBS, UNIT, SLACK = 8, 12, 5  # of a queue; seconds
 PRIORITIES = (0, 10, 20)
-AT_ONCE, REPLAYS = 25, 2
-BEFORE = 30  # seconds in which the pods of a play are submitted
+AT_ONCE, REPLAYS = 10, 2  # more pods at once are tried too slowly: a low priority has its turn while a high one backs off
+BEFORE = 25  # seconds in which the pods of a play are submitted
 SCHEDULER = "referee"
 
 
@@ -58,22 +58,25 @@ class Kubernetes:
         self.log = open(folder / "scheduler.log", "ab")  # noqa: SIM115
         self.scheduler = subprocess.Popen([binaries / "kube-scheduler", "--config", folder / "scheduler.json", "--secure-port=0"],
                                           stdout=self.log, stderr=self.log)
-        self.apply([{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": f"p{value}"}, "value": value,
+        self.create([{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": f"p{value}"}, "value": value,
                      "preemptionPolicy": "Never"} for value in PRIORITIES])
 
     def call(self, *words, text=None):
         return subprocess.run([*self.command, *words], check=True, capture_output=True, text=True, input=text).stdout
 
-    def apply(self, items):
-        self.call("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    def create(self, items):
+        self.call("create", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
 
     def run(self, queues):
         """Starts by queue and pod, in seconds of the clock."""
         self.round += 1
-        self.apply([self.pod(f"r{self.round}-q{q}-first", q, 8, BEFORE, {"nodeName": f"fake-{q}"}) for q in range(len(queues))])
-        self.apply([self.pod(f"r{self.round}-q{q}-{k}", q, job["gpus"], job["seconds"],
+        begun = time.monotonic()
+        self.create([self.pod(f"r{self.round}-q{q}-first", q, 8, BEFORE, {"nodeName": f"fake-{q}"}) for q in range(len(queues))])
+        self.create([self.pod(f"r{self.round}-q{q}-{k}", q, job["gpus"], job["seconds"],
                              {"priorityClassName": f"p{job['priority']}", "schedulerName": SCHEDULER})
                     for q, jobs in enumerate(queues) for k, job in enumerate(jobs)])
+        if time.monotonic() - begun > BEFORE:
+            raise SystemExit(f"{len(queues)} queues were submitted in more than {BEFORE} s: the machine is too busy")
         pods = self.wait_for_all()
         starts = {pod["metadata"]["name"]: condition["lastTransitionTime"] for pod in pods for condition in pod["status"].get("conditions", ())
                   if condition["type"] == "PodScheduled" and condition["status"] == "True"}

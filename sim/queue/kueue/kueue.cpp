@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "sim/base/check.h"
-#include "sim/queue/first_below.h"
+#include "sim/queue/backfill/first_below.h"
 #include "sim/queue/free_nodes.h"
 #include "sim/queue/kueue/order.h"
 #include "sim/queue/kueue/runnable.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
-#include "sim/queue/backfill.h"
+#include "sim/queue/backfill/backfill.h"
 #include "sim/queue/job_list.h"
 #include "sim/queue/multifactor/fair_share.h"
 #include "sim/scenario/scenario_scheduler.h"

@@ -69,6 +69,13 @@ void check_scheduler_blocks(Reader& reader, const YamlNode& scheduler, const Sch
   need("kueue", spec.kueue.has_value(), SchedulingPolicy::kueue,
        "example: kueue: {clusterQueues: [{name: a, flavors: [{name: POOL, nominalQuota: 8}]}]}");
   need("kubernetes", true, SchedulingPolicy::kubernetes, "");
+  const bool bursts =
+      spec.policy == SchedulingPolicy::easy_backfill || spec.policy == SchedulingPolicy::sjf ||
+      spec.policy == SchedulingPolicy::slurm || spec.policy == SchedulingPolicy::kubernetes;
+  if (const auto* overflow = scheduler.find("overflow"); overflow != nullptr && !bursts)
+    reader.error(overflow->key_at,
+                 fmt::format("overflow is not simulated under policy {}", to_text(spec.policy)),
+                 "policies easy_backfill, sjf, slurm, kubernetes");
 }
 
 void read_durations(Reader& reader, const YamlNode& node, TraceSpec& trace) {

@@ -1,4 +1,4 @@
-#include "sim/queue/backfill.h"
+#include "sim/queue/backfill/backfill.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,8 +7,9 @@
 #include <set>
 #include <tuple>
 
+#include "sim/queue/backfill/overflow.h"
+#include "sim/queue/backfill/waiting_jobs.h"
 #include "sim/queue/free_nodes.h"
-#include "sim/queue/waiting_jobs.h"
 
 namespace reckon {
 namespace {
@@ -35,9 +36,12 @@ class Backfill {
     const auto skip_running = [&] {
       while (next != end && run_.jobs[*next].start) ++next;
     };
-    for (skip_running(); next != end || !ends_.empty() || !returns_.empty(); skip_running()) {
+    for (skip_running();
+         next != end || !ends_.empty() || !returns_.empty() || due_ != due_from_.size();
+         skip_running()) {
       now_ = SimTime::max();
-      if (!ends_.empty()) now_ = ends_.top().first;
+      if (due_ != due_from_.size()) now_ = due_from_[due_].first;
+      if (!ends_.empty()) now_ = std::min(now_, ends_.top().first);
       if (next != end) now_ = std::min(now_, jobs_[*next].submit);
       if (!returns_.empty()) now_ = std::min(now_, returns_.top().first);
       if (!leaving_.empty()) now_ = std::min(now_, leaving_.begin()->first);
@@ -48,6 +52,7 @@ class Backfill {
       for (; next != end && jobs_[*next].submit <= now_; ++next) arrive(*next);
       while (!returns_.empty() && returns_.top().first <= now_) come_back();
       look_at_queue();
+      if (options_.overflow != nullptr) send_overdue();
       if (options_.until && stopped_at(*options_.until)) return;
     }
     std::sort(run_.never.begin(), run_.never.end());
@@ -55,6 +60,7 @@ class Backfill {
 
  private:
   using Timed = std::pair<SimTime, std::size_t>;  // when, and which job
+  static constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
   using Candidate = WaitingJobs::Candidate;
   /// Of the first job that waits for these cells.
   struct Reservation {
@@ -74,10 +80,34 @@ class Backfill {
 
   void arrive(std::size_t j) {
     if (run_.jobs[j].start) return;  // it ran already
-    if (!empty_.fits(jobs_[j].gpus(), rules_.cells(j)) || rules_.never(j))
-      run_.never.push_back(j);
+    const bool own = empty_.fits(jobs_[j].gpus(), rules_.cells(j));
+    const bool overflows =
+        options_.overflow != nullptr && options_.overflow->can_hold(jobs_[j].gpus());
+    if ((!own && !overflows) || rules_.never(j)) return run_.never.push_back(j);
+    if (own) waiting_.add(j);
+    if (!overflows) return;
+    if (own)
+      due_from_.emplace_back(jobs_[j].submit + options_.overflow->wait(), j);
     else
-      waiting_.add(j);
+      overdue_.push_back(j);  // its own nodes never have room
+  }
+
+  /// Jobs that waited too long go to the cloud as far as it has room, the oldest first.
+  void send_overdue() {
+    for (; due_ < due_from_.size() && due_from_[due_].first <= now_; ++due_)
+      overdue_.push_back(due_from_[due_].second);
+    std::erase_if(overdue_, [&](std::size_t j) {
+      if (run_.jobs[j].start) return true;
+      const auto stay = options_.overflow->run(j, jobs_[j].gpus(), fixed(j).time, now_);
+      if (!stay) return false;
+      if (empty_.fits(jobs_[j].gpus(), rules_.cells(j))) waiting_.take_out(j);
+      run_.jobs[j].start = stay->start;
+      run_.jobs[j].end = stay->end;
+      run_.jobs[j].preemptions = stay->reclaims;
+      run_.jobs[j].overflowed = true;
+      returns_.push({stay->end, kNobody});  // whose nodes are then there for the next
+      return true;
+    });
   }
 
   bool stopped_at(std::size_t j) const {
@@ -314,7 +344,6 @@ class Backfill {
   QueueRun& run_;
   const FreeNodes empty_;
   FreeNodes nodes_;
-  static constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
   std::vector<std::vector<NodePart>> held_;  // by job
   std::vector<SimTime> since_;               // by job: its last start
   std::map<std::size_t, SimDuration> left_;  // of jobs that were preempted
@@ -324,22 +353,14 @@ class Backfill {
   std::vector<SimTime> expected_end_;  // by job, the same
   std::set<Timed> leaving_;            // jobs that were chosen to go, and when
   WaitingJobs waiting_;
+  std::vector<Timed> due_from_;       // with an overflow: when each job has waited too long
+  std::size_t due_ = 0;               // of them, the first that has not yet
+  std::vector<std::size_t> overdue_;  // jobs that have, the oldest first
   SimTime now_{};
   // Of this look:
   std::vector<Candidate> heads_;  // a heap: the first of each lane that comes into question
   std::vector<Reservation> reservations_;
   std::vector<Refused> refused_;
-};
-
-class ShortestFirst : public QueueRules {
- public:
-  explicit ShortestFirst(std::span<const JobRequest> jobs) : jobs_(jobs) {}
-  double tie(std::size_t job) const override {
-    return to_seconds(longest_time(jobs_[job])).count();
-  }
-
- private:
-  std::span<const JobRequest> jobs_;
 };
 
 }  // namespace
@@ -351,20 +372,6 @@ QueueRun run_backfill(std::span<const JobRequest> jobs, std::span<const NodeGrou
   Backfill(jobs, groups, rules, options, run).simulate();
   summarize(run, gpus_of(groups));
   return run;
-}
-
-QueueRun run_easy_backfill(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                           std::size_t first_measured, std::size_t measured,
-                           const RunOptions& options) {
-  QueueRules in_order;
-  return run_backfill(jobs, groups, in_order, first_measured, measured, options);
-}
-
-QueueRun run_shortest_job_first(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                                std::size_t first_measured, std::size_t measured,
-                                const RunOptions& options) {
-  ShortestFirst rules(jobs);
-  return run_backfill(jobs, groups, rules, first_measured, measured, options);
 }
 
 }  // namespace reckon

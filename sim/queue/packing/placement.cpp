@@ -1,4 +1,4 @@
-#include "sim/queue/placement.h"
+#include "sim/queue/packing/placement.h"
 
 #include <algorithm>
 #include <array>
