@@ -117,18 +117,20 @@ else()
   message(STATUS "Gloo: not found; jobs of several processes on CPUs are left out")
 endif()
 
-# The solver of fleet plans (planner/fleet/mip.h).
+# The solvers of fleet plans (planner/fleet/mip.h) and of Gavel's policies (sim/queue/gavel/linear_program.h), which come
+# together.
 find_path(RECKON_CBC_INCLUDE coin/Cbc_C_Interface.h)
 find_library(RECKON_CBC_LIBRARY CbcSolver)
-if(RECKON_CBC_INCLUDE AND RECKON_CBC_LIBRARY)
+find_library(RECKON_CLP_LIBRARY Clp)
+if(RECKON_CBC_INCLUDE AND RECKON_CBC_LIBRARY AND RECKON_CLP_LIBRARY)
   message(STATUS "CBC: ${RECKON_CBC_LIBRARY}")
   reckon_find_static(RECKON_CBC_STATIC CbcSolver Cbc Cgl OsiClp Clp Osi CoinUtils lapack blas bz2)
-  reckon_either(reckon_cbc SHARED ${RECKON_CBC_LIBRARY} STATIC ${RECKON_CBC_STATIC} gfortran quadmath reckon_zlib m)
+  reckon_either(reckon_cbc SHARED ${RECKON_CBC_LIBRARY} ${RECKON_CLP_LIBRARY} STATIC ${RECKON_CBC_STATIC} gfortran quadmath reckon_zlib m)
   target_compile_definitions(reckon_cbc INTERFACE RECKON_WITH_CBC)
   target_include_directories(reckon_cbc SYSTEM INTERFACE ${RECKON_CBC_INCLUDE})
 else()
   add_library(reckon_cbc INTERFACE)
-  message(STATUS "CBC: not found; plans for several jobs are left out")
+  message(STATUS "CBC: not found; plans for several jobs and Gavel's linear programs are left out")
 endif()
 
 option(RECKON_CUDA_WANTED "Compile GPU code where the CUDA toolkit is found" ON)

@@ -83,6 +83,15 @@ std::optional<double> cost_of_all(const Scenario& scenario) {
   return cost;
 }
 
+/// With what an overflow costs, which is nothing where there is none; nullopt: unknown.
+std::optional<double> cost_with_overflow(const Scenario& scenario, const TraceResult& result) {
+  const auto own = cost_of_all(scenario);
+  if (!own || !result.overflow_jobs) return own;
+  if (!result.overflow_usd || result.makespan_seconds.value_or(0) <= 0) return std::nullopt;
+  return *own + *result.overflow_usd / *result.makespan_seconds * kSecondsOfWeek *
+                    (scenario.prices ? scenario.prices->usd_rate.value_or(1) : 1);
+}
+
 /// Orders that need no more than the list, besides that of the scenario.
 std::vector<SchedulingPolicy> other_policies(SchedulingPolicy own) {
   using P = SchedulingPolicy;
@@ -125,10 +134,11 @@ Expected<int> answer_nodes(const PlanOptions& options, const ScenarioFile& file,
     auto loaded = load_with(change);
     if (!loaded) return tl::unexpected(std::move(loaded.error()));
     if (show) show(change);
-    const auto value = value_of(limit, answer_trace(std::move(*loaded->trace), options));
+    const TraceResult result = answer_trace(std::move(*loaded->trace), options);
+    const auto value = value_of(limit, result);
     found->changes.push_back({change, policy, value,
                               value && holds(*value, limit.comparison, limit.value),
-                              cost_of_all(loaded->file.scenario)});
+                              cost_with_overflow(loaded->file.scenario, result)});
     return {};
   };
   for (const SchedulingPolicy policy : other_policies(file.scenario.cluster.scheduler->policy))

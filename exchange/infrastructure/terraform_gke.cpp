@@ -90,6 +90,20 @@ Json gke_pool(const CloudCluster& cluster, const CloudPool& p) {
   return out;
 }
 
+/// The oldest release of the provider whose google_container_node_pool has what is written:
+/// flex_start came with 6.39.0, max_run_duration between 6.13 and 6.25, as the schemas in npm's
+/// @cdktf/provider-google 14.0.0 .. 16.12.1 show.
+std::string google_provider(const CloudCluster& cluster) {
+  const auto any = [&](auto has) {
+    return std::ranges::any_of(cluster.pools, [&](const CloudPool& p) { return has(*p.pool); });
+  };
+  if (any([](const PlannedPool& pool) { return is_flex_start(pool.provisioning_model); }))
+    return ">= 6.39";
+  if (any([](const PlannedPool& pool) { return pool.max_run_duration.has_value(); }))
+    return ">= 6.25";
+  return ">= 6.0";
+}
+
 Json gke_cluster(const CloudCluster& cluster) {
   const Plan& plan = *cluster.plan;
   Json out = {{"name", cluster.name},
@@ -138,7 +152,7 @@ InfrastructureText terraform_gke(const CloudCluster& cluster, Refusals& refused)
   const Json file = {
       {"terraform",
        {{"required_providers",
-         {{"google", {{"source", "hashicorp/google"}, {"version", ">= 6.0"}}}}}}},
+         {{"google", {{"source", "hashicorp/google"}, {"version", google_provider(cluster)}}}}}}},
       {"provider", {{"google", {{"project", "${var.project}"}, {"region", plan.region}}}}},
       {"variable", variables},
       {"resource", resources}};

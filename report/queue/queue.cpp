@@ -34,6 +34,18 @@ std::string money(const TraceResult& r, double usd) {
   return fmt::format("{} {}", format_count(std::round(usd * r.usd_rate)), r.currency);
 }
 
+/// "12 jobs, 340 node hours, 3 reclaims, 8,160 USD of the cost".
+std::string overflow_text(const TraceResult& r) {
+  std::string text =
+      fmt::format("{} jobs, {} node hours", format_count(std::round(*r.overflow_jobs)),
+                  format_count(std::round(r.overflow_node_hours.value_or(0))));
+  if (r.overflow_reclaims.value_or(0) > 0)
+    text += fmt::format(", {} reclaims", format_count(std::round(*r.overflow_reclaims)));
+  if (r.overflow_usd)
+    text += fmt::format(", {}{}", money(r, *r.overflow_usd), r.cost_usd ? " of the cost" : "");
+  return text;
+}
+
 std::string facts(const TraceResult& r) {
   Columns rows(Columns::Kind::facts);
   if (r.waiting) rows.row({"waiting", spread(*r.waiting)});
@@ -51,6 +63,7 @@ std::string facts(const TraceResult& r) {
     rows.row(
         {"goodput", format_percent(*r.goodput) + " of the GPU time held: the rest was redone"});
   if (r.cost_usd) rows.row({"cost", money(r, *r.cost_usd) + " for all nodes over the makespan"});
+  if (r.overflow_jobs) rows.row({"overflow", overflow_text(r)});
   if (r.energy_joules) rows.row({"energy", format_energy(*r.energy_joules)});
   if (r.curve && r.allocation)
     rows.row({"allocation", format_percent(*r.allocation) + " of the GPUs"});
@@ -154,6 +167,12 @@ Json queue_object(const TraceResult& r) {
   out["goodput"] = json_or_null(r.goodput);
   out["cost_usd"] = json_or_null(r.cost_usd);
   out["energy_joules"] = json_or_null(r.energy_joules);
+  out["overflow"] = nullptr;
+  if (r.overflow_jobs)
+    out["overflow"] = {{"jobs", *r.overflow_jobs},
+                       {"reclaims", json_or_null(r.overflow_reclaims)},
+                       {"node_hours", json_or_null(r.overflow_node_hours)},
+                       {"cost_usd", json_or_null(r.overflow_usd)}};
   out["teams"] = json_of_teams(r.teams);
   out["makespan_seconds"] = json_or_null(r.makespan_seconds);
   out["utilization"] = json_or_null(r.utilization);

@@ -92,6 +92,8 @@ struct JobOwner {
   std::int32_t queue = kNotSaid;                  // Slurm: partition; Kueue: ClusterQueue
   std::int32_t qos = kNotSaid;                    // of Slurm
   std::int32_t priority = 0;                      // of Kueue: the higher goes first
+  std::int32_t topology = kNotSaid;               // of Kueue: the level within one domain of which
+  bool topology_required = false;                 // it must stand, or should
   friend bool operator==(const JobOwner&, const JobOwner&) = default;
 };
 

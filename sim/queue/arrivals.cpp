@@ -161,8 +161,13 @@ JobList draw_arrivals(const ArrivalsSpec& arrivals, const WeekProfile& profile, 
       const int user = 1 + static_cast<int>(of_user * kind.users);
       const JobOwner owner{
           list.names.users.number(fmt::format("{}-{}", team.empty() ? "user" : team, user)),
-          list.names.teams.number(team), list.names.queues.number(kind.queue),
-          list.names.qos.number(kind.qos), kind.priority};
+          list.names.teams.number(team),
+          list.names.queues.number(kind.queue),
+          list.names.qos.number(kind.qos),
+          kind.priority,
+          list.names.topologies.number(kind.required_topology.empty() ? kind.preferred_topology
+                                                                      : kind.required_topology),
+          !kind.required_topology.empty()};
       const std::vector<double> shares =
           kind.trials ? shares_of_trials(*kind.trials, results) : std::vector<double>{1};
       for (const double share : shares) {

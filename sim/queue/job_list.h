@@ -36,7 +36,7 @@ class NameTable {
 };
 
 struct JobNames {
-  NameTable users, teams, queues, qos;
+  NameTable users, teams, queues, qos, topologies;
 };
 
 struct JobList {

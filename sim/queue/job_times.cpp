@@ -37,7 +37,7 @@ QueueRun queue_of_jobs(std::span<const JobRequest> jobs, std::size_t first_measu
   run.measured = measured;
   run.jobs.reserve(jobs.size());
   for (const JobRequest& job : jobs)
-    run.jobs.push_back({job.submit, std::nullopt, std::nullopt, 0});
+    run.jobs.push_back({job.submit, std::nullopt, std::nullopt, 0, false});
   return run;
 }
 
@@ -105,7 +105,7 @@ QueueAnswers answers_of(const QueueRun& run, const JobList& list) {
   QueueAnswers out;
   double useful = 0;
   for (std::size_t k = 0; k < run.jobs.size(); ++k)
-    if (run.jobs[k].end)
+    if (run.jobs[k].end && !run.jobs[k].overflowed)
       useful +=
           to_seconds(std::get<FixedTime>(list.jobs[k].work).time).count() * list.jobs[k].gpus();
   if (run.gpu_seconds > 0) out.goodput = std::min(1.0, useful / run.gpu_seconds);

@@ -11,10 +11,13 @@
 // When a job of a trace came, started and ended.
 namespace reckon {
 
+class OverflowNodes;
+
 struct JobTimes {
   SimTime submit{};
   std::optional<SimTime> start, end;  // nullopt: not within what was simulated
   std::int32_t preemptions = 0;       // times that it was suspended or evicted
+  bool overflowed = false;            // it ran on nodes of the cloud
 };
 
 struct TimeStatistics {
@@ -32,6 +35,7 @@ struct QueueRun {
   double makespan_seconds = 0;                   // first submit to last end, of all jobs
   double gpu_seconds = 0;                        // that jobs held, of all jobs
   std::int64_t preemptions = 0;                  // of the measured jobs
+  std::int64_t cancelled = 0;                    // jobs that started and were cancelled, of all
   double utilization = 0;                        // gpu_seconds over GPUs times makespan
 };
 
@@ -53,6 +57,7 @@ struct RunOptions {
   std::span<const RunningJob> running;       // of policies that suspend jobs: none
   std::vector<Holding>* holdings = nullptr;  // to be filled in, in order of their ends
   std::optional<std::size_t> until;          // stop when this job starts, under Kueue when it ends
+  OverflowNodes* overflow = nullptr;         // of policies with backfill
 
   void note(std::size_t job, std::span<const NodePart> parts, SimTime begin, SimTime end) const {
     if (holdings == nullptr || begin == end) return;

@@ -8,6 +8,7 @@
 #include "sim/queue/lists/job_lists.h"
 #include "sim/queue/lists/openb_csv.h"
 #include "sim/queue/lists/sacct.h"
+#include "sim/scenario/resolve/pricing.h"
 
 namespace reckon {
 namespace {
@@ -22,6 +23,7 @@ class QueueLoader {
   std::optional<QueueQuestion> load() {
     question_.scheduler = *scenario_.cluster.scheduler;
     if (!read_nodes()) return std::nullopt;
+    set_overflow_rate();
     if (!(scenario_.trace ? read_list() : read_arrivals())) return std::nullopt;
     check_names();
     return std::move(question_);
@@ -58,6 +60,18 @@ class QueueLoader {
     }
     question_.group_names = names;
     return set_cells(names);
+  }
+
+  void set_overflow_rate() {
+    const auto& overflow = question_.scheduler.overflow;
+    if (!overflow || !overflow->price) return;
+    const auto usd = planning::to_usd_rate(*overflow->price, scenario_.prices);
+    if (usd)
+      question_.overflow_rate = usd->v;
+    else
+      source_.error("cluster.scheduler.overflow.price",
+                    fmt::format("no rate of {} is known", overflow->price->currency),
+                    "example: prices: {currency: EUR, usd_rate: 0.92}");
   }
 
   /// Pools are cells of their own where a policy tells them apart.
@@ -108,6 +122,10 @@ class QueueLoader {
 
   bool check_flavors() {
     bool known = true;
+    for (const KueueResourceFlavorSpec& f : question_.scheduler.kueue->resource_flavors)
+      known =
+          pool_number(f.name, "cluster.scheduler.kueue.resourceFlavors." + f.name).has_value() &&
+          known;
     for (const KueueCohortSpec& c : question_.scheduler.kueue->cohorts)
       for (const KueueFlavorSpec& f : c.flavors)
         known = pool_number(f.name, fmt::format("cluster.scheduler.kueue.cohorts.{}.flavors.{}",
@@ -191,9 +209,28 @@ class QueueLoader {
     for (const ArrivalClassSpec& kind : drawn.arrivals.classes) {
       question_.list.jobs.push_back(recorded_job({}, SimDuration{1}, 1));
       question_.list.jobs.back().owner.queue = question_.list.names.queues.number(kind.queue);
+      check_topology(kind);
     }
     question_.drawn = std::move(drawn);
     return true;
+  }
+
+  /// A level that no topology has would hold a job back for ever.
+  void check_topology(const ArrivalClassSpec& kind) {
+    const std::string& level =
+        kind.required_topology.empty() ? kind.preferred_topology : kind.required_topology;
+    if (level.empty()) return;
+    const std::string at = fmt::format("arrivals.classes.{}.podset-{}-topology", kind.name,
+                                       kind.required_topology.empty() ? "preferred" : "required");
+    if (policy() != SchedulingPolicy::kueue)
+      return source_.error(at, "topologies are of policy kueue", "policy: kueue");
+    std::vector<std::string> levels;
+    for (const KueueTopologySpec& topology : question_.scheduler.kueue->topologies)
+      for (const KueueLevelSpec& l : topology.levels) levels.push_back(l.node_label);
+    if (std::ranges::find(levels, level) == levels.end())
+      source_.error(
+          at, fmt::format("no topology has the level '{}'{}", level, did_you_mean(level, levels)),
+          "add it to cluster.scheduler.kueue.topologies");
   }
 
   void check_names() {

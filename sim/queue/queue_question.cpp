@@ -6,8 +6,8 @@
 
 #include "sim/base/check.h"
 #include "sim/base/diagnostic.h"
-#include "sim/queue/backfill.h"
-#include "sim/queue/kubernetes_rules.h"
+#include "sim/queue/backfill/backfill.h"
+#include "sim/queue/backfill/kubernetes_rules.h"
 #include "sim/queue/kueue/kueue.h"
 #include "sim/queue/preemptive.h"
 
@@ -58,6 +58,13 @@ QueueRun run_queue(const QueueQuestion& question, const JobList& list, std::size
     case SchedulingPolicy::fifo:
       return run_fifo(list.jobs, question.groups, first, measured, options);
     case SchedulingPolicy::fifo_perf:
+    case SchedulingPolicy::max_min_fairness:
+    case SchedulingPolicy::max_min_fairness_perf:
+    case SchedulingPolicy::max_min_fairness_water_filling_perf:
+    case SchedulingPolicy::finish_time_fairness:
+    case SchedulingPolicy::finish_time_fairness_perf:
+    case SchedulingPolicy::min_total_duration:
+    case SchedulingPolicy::min_total_duration_perf:
     case SchedulingPolicy::fgd:
     case SchedulingPolicy::best_fit:
     case SchedulingPolicy::dot_product:

@@ -24,6 +24,7 @@ struct QueueQuestion {
   std::vector<NodeGroup> groups;
   std::vector<std::string> group_names;  // of their pools, for people
   std::vector<NodeRates> rates;          // of a node, by group
+  std::optional<double> overflow_rate;   // USD per second of a node of the overflow, if known
   std::vector<std::string> pools;        // names by cell, of policy kueue
   PartitionCells partitions;             // of policy slurm
   SchedulerSpec scheduler;

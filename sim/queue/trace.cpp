@@ -9,7 +9,9 @@
 #include "sim/base/limits.h"
 #include "sim/base/parallel.h"
 #include "sim/base/unit_text.h"
+#include "sim/queue/backfill/overflow.h"
 #include "sim/queue/queue_history.h"
+#include "sim/queue/trace_means.h"
 
 namespace reckon {
 namespace {
@@ -54,15 +56,19 @@ struct OneReplication {
     const std::size_t first = work.list.running;
     int gpus = 0;
     for (const GavelKind& kind : work.kinds) gpus += kind.gpus;
-    return of_queue(run_gavel(work.list.jobs, work.kinds, work.rules, first,
-                              measured_jobs(question, work.list.jobs.size() - first)),
-                    gpus);
+    const QueueRun run = run_gavel(work.list.jobs, work.kinds, work.rules, first,
+                                   measured_jobs(question, work.list.jobs.size() - first));
+    TraceResult out = of_queue(run, gpus);
+    if (work.rules.policy != SchedulingPolicy::fifo_perf) out.preemptions = double(run.preemptions);
+    return out;
   }
   TraceResult operator()(const QueueQuestion& work) const {
     // What was free and unusable takes as long to add up as the queue: once is enough.
     const bool first = seed == question.seed && work.list.jobs.size() <= kMostJobsOfSeries;
-    const bool charged = std::ranges::any_of(
-        work.rates, [](const NodeRates& r) { return r.usd_per_second || r.watts; });
+    const bool charged =
+        work.overflow_rate || std::ranges::any_of(work.rates, [](const NodeRates& r) {
+          return r.usd_per_second || r.watts;
+        });
     const QueueRecord record = record_of(work, first || charged);
     TraceResult out = of_queue(record.run, gpus_of(work.groups));
     QueueAnswers answers = answers_of(record.run, record.list);
@@ -76,8 +82,19 @@ struct OneReplication {
     out.currency = question.currency;
     if (first) out.fragmentation = fragmentation_of(record, work.groups);
     set_charges(record, out);
+    if (record.overflow) {
+      out.overflow_jobs = double(record.overflow->jobs);
+      out.overflow_reclaims = double(record.overflow->reclaims);
+      out.overflow_node_hours = record.overflow->node_seconds / 3600;
+      if (work.overflow_rate)
+        out.overflow_usd = record.overflow->node_seconds * *work.overflow_rate;
+    }
     if (auto note = note_of_never(work, record.list, record.run.never))
       out.warnings.push_back(std::move(*note));
+    if (record.run.cancelled > 0)
+      out.warnings.push_back(
+          fmt::format("{} of the jobs that started were cancelled by preemption, and have no end",
+                      record.run.cancelled));
     if (auto note = note_of_accounts(work, record.list)) out.warnings.push_back(std::move(*note));
     return out;
   }
@@ -118,124 +135,28 @@ struct OneReplication {
   QueueRecord record_of(const QueueQuestion& work, bool with_holdings = false) const {
     // Drawn jobs of replication k are of its own streams, those of the seed asked for.
     const auto replication = static_cast<std::uint32_t>(seed - question.seed);
-    QueueRecord record{jobs_of(work, question.seed, replication), {}, {}, {}};
+    QueueRecord record{jobs_of(work, question.seed, replication), {}, {}, {}, {}};
     RunOptions options;
+    std::optional<OverflowNodes> overflow;
+    if (work.scheduler.overflow) {
+      overflow.emplace(*work.scheduler.overflow, question.seed, replication);
+      options.overflow = &*overflow;
+    }
     if (with_holdings) options.holdings = &record.holdings;
     const std::size_t first = std::min(first_measured(work, record.list), record.list.jobs.size());
     record.run = run_queue(work, record.list, first,
                            measured_jobs(question, record.list.jobs.size() - first), options);
     if (with_holdings)
       record.charges = charges_of(record.run, record.holdings, work.groups, work.rates);
+    if (!overflow) return record;
+    record.overflow = overflow->use();
+    if (!work.overflow_rate || record.charges.of_job.empty()) return record;
+    record.charges.all.usd += record.overflow->node_seconds * *work.overflow_rate;
+    for (const auto& [job, node_seconds] : record.overflow->of_job)
+      record.charges.of_job[job].usd += node_seconds * *work.overflow_rate;
     return record;
   }
 };
-
-/// The mean over those of `results` that have a value; nullopt: none has.
-template <class Get>
-std::optional<double> mean_over(const std::vector<TraceResult>& results, Get get) {
-  double sum = 0;
-  int count = 0;
-  for (const TraceResult& r : results)
-    if (const std::optional<double> value = get(r)) sum += *value, ++count;
-  return count > 0 ? std::optional(sum / count) : std::nullopt;
-}
-
-/// Statistic by statistic, over those with a job.
-template <class Get>
-TimeStatistics mean_times(const std::vector<TraceResult>& results, Get get) {
-  const auto mean = [&](double TimeStatistics::*which) {
-    return mean_over(results,
-                     [&](const TraceResult& r) -> std::optional<double> {
-                       const TimeStatistics* times = get(r);
-                       if (times == nullptr || times->count == 0) return std::nullopt;
-                       return times->*which;
-                     })
-        .value_or(0);
-  };
-  TimeStatistics out;
-  for (const TraceResult& r : results)
-    if (const TimeStatistics* times = get(r)) out.count += times->count;
-  out.count /= static_cast<std::int64_t>(results.size());
-  out.mean = mean(&TimeStatistics::mean);
-  out.p50 = mean(&TimeStatistics::p50);
-  out.p95 = mean(&TimeStatistics::p95);
-  return out;
-}
-
-const TeamAnswer* team_named(const TraceResult& result, const std::string& name) {
-  const auto found = std::find_if(result.teams.begin(), result.teams.end(),
-                                  [&](const TeamAnswer& t) { return t.name == name; });
-  return found == result.teams.end() ? nullptr : &*found;
-}
-
-/// Of the teams that any replication has, in the order in which they are met.
-std::vector<TeamAnswer> mean_teams(const std::vector<TraceResult>& results) {
-  std::vector<TeamAnswer> teams;
-  for (const TraceResult& r : results)
-    for (const TeamAnswer& t : r.teams)
-      if (std::none_of(teams.begin(), teams.end(),
-                       [&](const TeamAnswer& known) { return known.name == t.name; }))
-        teams.push_back({t.name, 0, 0, {}, {}, {}, std::nullopt, std::nullopt});
-  for (TeamAnswer& team : teams) {
-    const auto times = [&](TimeStatistics TeamAnswer::*which) {
-      return mean_times(results, [&](const TraceResult& r) {
-        const TeamAnswer* there = team_named(r, team.name);
-        return there == nullptr ? nullptr : &(there->*which);
-      });
-    };
-    team.waiting = times(&TeamAnswer::waiting);
-    team.completion = times(&TeamAnswer::completion);
-    team.slowdown = times(&TeamAnswer::slowdown);
-    team.jobs = team.slowdown.count;
-    for (const auto which : {&TeamAnswer::usd, &TeamAnswer::joules})
-      team.*which = mean_over(results, [&](const TraceResult& r) -> std::optional<double> {
-        const TeamAnswer* there = team_named(r, team.name);
-        return there == nullptr ? std::nullopt : there->*which;
-      });
-    for (const TraceResult& r : results)
-      if (const TeamAnswer* there = team_named(r, team.name))
-        team.gpu_seconds += there->gpu_seconds / double(results.size());
-  }
-  return teams;
-}
-
-std::vector<double> mean_points(const std::vector<TraceResult>& results,
-                                std::vector<double> LoadCurve::*curve) {
-  std::vector<double> mean = (*results.front().curve).*curve;
-  for (std::size_t k = 1; k < results.size(); ++k)
-    for (std::size_t at = 0; at < mean.size(); ++at) mean[at] += ((*results[k].curve).*curve)[at];
-  for (double& value : mean) value /= double(results.size());
-  return mean;
-}
-
-/// Into `out`, the first of them.
-void take_mean(TraceResult& out, const std::vector<TraceResult>& results) {
-  const auto number = [&](std::optional<double> TraceResult::*which) {
-    if (out.*which) out.*which = mean_over(results, [&](const TraceResult& r) { return r.*which; });
-  };
-  const auto times = [&](std::optional<TimeStatistics> TraceResult::*which) {
-    if (out.*which)
-      out.*which = mean_times(
-          results, [&](const TraceResult& r) { return r.*which ? &*(r.*which) : nullptr; });
-  };
-  if (out.curve) {
-    out.curve->gpu_percent = mean_points(results, &LoadCurve::gpu_percent);
-    out.curve->fragmentation_percent = mean_points(results, &LoadCurve::fragmentation_percent);
-  }
-  number(&TraceResult::allocation);
-  number(&TraceResult::fragmentation);
-  number(&TraceResult::makespan_seconds);
-  number(&TraceResult::utilization);
-  number(&TraceResult::fairness);
-  number(&TraceResult::preemptions);
-  number(&TraceResult::goodput);
-  number(&TraceResult::cost_usd);
-  number(&TraceResult::energy_joules);
-  times(&TraceResult::waiting);
-  times(&TraceResult::completion);
-  times(&TraceResult::slowdown);
-  out.teams = mean_teams(results);
-}
 
 /// Of drawn jobs: about what a job costs in time and memory (docs/models/queue.md).
 void check_drawn(const DrawnJobs& drawn, int replications, int threads) {
@@ -277,9 +198,11 @@ void check_work(const TraceQuestion& question, int replications, int threads) {
 TraceResult simulate_trace(const TraceQuestion& question, int replications, int threads) {
   RECKON_CHECK(replications >= 1);
   check_work(question, replications, threads);
-  // Recorded jobs draw nothing: of them one replication is all.
+  // Recorded jobs draw nothing: of them one replication is all, but where spot nodes go.
   const auto* queue = std::get_if<QueueQuestion>(&question.work);
-  const bool draws = std::holds_alternative<LoadQuestion>(question.work) ||
+  const bool reclaims = queue != nullptr && queue->scheduler.overflow &&
+                        queue->scheduler.overflow->mean_time_to_reclaim;
+  const bool draws = std::holds_alternative<LoadQuestion>(question.work) || reclaims ||
                      (queue != nullptr && queue->drawn.has_value());
   const int runs = draws ? replications : 1;
   std::vector<TraceResult> results(static_cast<std::size_t>(runs));

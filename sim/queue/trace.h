@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
-#include "sim/queue/gavel.h"
-#include "sim/queue/load.h"
+#include "sim/queue/backfill/overflow.h"
+#include "sim/queue/gavel/gavel.h"
+#include "sim/queue/packing/load.h"
 #include "sim/queue/queue_question.h"
 #include "sim/scenario/scenario.h"
 
@@ -19,7 +20,7 @@ struct LoadQuestion {  // with trace.load
   std::vector<PodRequest> pods;
   double load = 1;
 };
-struct GavelQuestion {  // policy fifo_perf
+struct GavelQuestion {  // of Gavel's policies
   std::vector<GavelKind> kinds;
   GavelRules rules;
   GavelList list;
@@ -64,7 +65,9 @@ struct TraceResult {
   /// replication).
   std::optional<double> allocation, fragmentation;
   std::optional<double> cost_usd, energy_joules;  // of all nodes over the makespan
-  double usd_rate = 1;                            // what 1 USD costs in `currency`
+  /// Of jobs that ran on an overflow's nodes; the cost is part of cost_usd.
+  std::optional<double> overflow_jobs, overflow_reclaims, overflow_node_hours, overflow_usd;
+  double usd_rate = 1;  // what 1 USD costs in `currency`
   std::string currency = "USD";
   std::vector<std::string> warnings;
 };
@@ -77,7 +80,8 @@ struct QueueRecord {
   JobList list;
   QueueRun run;
   std::vector<Holding> holdings;  // who held which GPUs when
-  QueueCharges charges;
+  QueueCharges charges;           // of the overflow's nodes too
+  std::optional<OverflowUse> overflow;
 };
 /// nullopt: the question is of no such jobs.
 std::optional<QueueRecord> record_queue(const TraceQuestion& question);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/queue/gavel/linear_program.h"
 #include "sim/queue/lists/openb_csv.h"
 #include "sim/queue/lists/trace_source.h"
 #include "sim/queue/queue_files.h"
@@ -29,7 +30,7 @@ class TraceLoader {
     if (file_.scenario.trace) question_.window = file_.scenario.trace->window;
     if (file_.scenario.trace && file_.scenario.trace->load)
       load_pods(*file_.scenario.trace);
-    else if (scheduler_.policy == SchedulingPolicy::fifo_perf)
+    else if (is_of_gavel(scheduler_.policy))
       load_gavel(*file_.scenario.trace);
     else
       load_jobs();
@@ -67,6 +68,10 @@ class TraceLoader {
     if (work.kinds.empty())
       return source_.error("cluster", "jobs of Gavel's lists run on cluster.pools",
                            "the name of a pool is its kind in the table of throughputs");
+    work.rules.policy = scheduler_.policy;
+    if (const std::string missing = why_no_linear_solver();
+        !missing.empty() && scheduler_.policy != SchedulingPolicy::fifo_perf)
+      return source_.error("cluster.scheduler.policy", missing, "policy: fifo_perf needs none");
     work.rules.round = scheduler_.time_per_iteration.value_or(work.rules.round);
     work.rules.between_decisions =
         scheduler_.minimum_time_between_allocation_resets.value_or(work.rules.between_decisions);

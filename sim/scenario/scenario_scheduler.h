@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/quantity.h"
+#include "sim/base/unit_text.h"
 #include "sim/base/words.h"
 
 // `cluster.scheduler:` as written, in the words of the real system: who chooses among jobs that
@@ -14,15 +15,22 @@ namespace reckon {
 
 /// How a cluster chooses among the jobs that wait, or among nodes for the one job.
 enum class SchedulingPolicy {
-  fifo,           // in order of arrival, nobody overtakes
-  easy_backfill,  // later ones start where they do not delay the first
-  sjf,            // the shortest first, with backfill
-  srtf,           // the shortest remaining time first; running jobs are suspended for it
-  las,            // the least attained service first, likewise
-  slurm,          // multifactor priority, limits and backfill
-  kueue,          // quotas of ClusterQueues
-  kubernetes,     // priorities and preemption of kube-scheduler
-  fifo_perf,      // Gavel's performance-aware FIFO, in rounds
+  fifo,              // in order of arrival, nobody overtakes
+  easy_backfill,     // later ones start where they do not delay the first
+  sjf,               // the shortest first, with backfill
+  srtf,              // the shortest remaining time first; running jobs are suspended for it
+  las,               // the least attained service first, likewise
+  slurm,             // multifactor priority, limits and backfill
+  kueue,             // quotas of ClusterQueues
+  kubernetes,        // priorities and preemption of kube-scheduler
+  fifo_perf,         // Gavel's performance-aware FIFO, in rounds
+  max_min_fairness,  // its allocations by linear programs; _perf: aware of the kinds' throughputs
+  max_min_fairness_perf,
+  max_min_fairness_water_filling_perf,
+  finish_time_fairness,
+  finish_time_fairness_perf,
+  min_total_duration,
+  min_total_duration_perf,
   fgd,
   best_fit,
   dot_product,
@@ -32,24 +40,36 @@ enum class SchedulingPolicy {
 };
 constexpr auto words_of(SchedulingPolicy) {
   using P = SchedulingPolicy;
-  return std::array{Word<P>{"fifo", P::fifo},
-                    Word<P>{"easy_backfill", P::easy_backfill},
-                    Word<P>{"sjf", P::sjf},
-                    Word<P>{"srtf", P::srtf},
-                    Word<P>{"las", P::las},
-                    Word<P>{"slurm", P::slurm},
-                    Word<P>{"kueue", P::kueue},
-                    Word<P>{"kubernetes", P::kubernetes},
-                    Word<P>{"fifo_perf", P::fifo_perf},
-                    Word<P>{"fgd", P::fgd},
-                    Word<P>{"best_fit", P::best_fit},
-                    Word<P>{"dot_product", P::dot_product},
-                    Word<P>{"gpu_packing", P::gpu_packing},
-                    Word<P>{"gpu_clustering", P::gpu_clustering},
-                    Word<P>{"random", P::random}};
+  return std::array{
+      Word<P>{"fifo", P::fifo},
+      Word<P>{"easy_backfill", P::easy_backfill},
+      Word<P>{"sjf", P::sjf},
+      Word<P>{"srtf", P::srtf},
+      Word<P>{"las", P::las},
+      Word<P>{"slurm", P::slurm},
+      Word<P>{"kueue", P::kueue},
+      Word<P>{"kubernetes", P::kubernetes},
+      Word<P>{"fifo_perf", P::fifo_perf},
+      Word<P>{"max_min_fairness", P::max_min_fairness},
+      Word<P>{"max_min_fairness_perf", P::max_min_fairness_perf},
+      Word<P>{"max_min_fairness_water_filling_perf", P::max_min_fairness_water_filling_perf},
+      Word<P>{"finish_time_fairness", P::finish_time_fairness},
+      Word<P>{"finish_time_fairness_perf", P::finish_time_fairness_perf},
+      Word<P>{"min_total_duration", P::min_total_duration},
+      Word<P>{"min_total_duration_perf", P::min_total_duration_perf},
+      Word<P>{"fgd", P::fgd},
+      Word<P>{"best_fit", P::best_fit},
+      Word<P>{"dot_product", P::dot_product},
+      Word<P>{"gpu_packing", P::gpu_packing},
+      Word<P>{"gpu_clustering", P::gpu_clustering},
+      Word<P>{"random", P::random}};
 }
 /// Does it place pods that stay, rather than jobs that end?
 constexpr bool places_pods(SchedulingPolicy policy) { return policy >= SchedulingPolicy::fgd; }
+/// Is it Gavel's, for jobs with steps on several kinds of accelerators?
+constexpr bool is_of_gavel(SchedulingPolicy policy) {
+  return policy >= SchedulingPolicy::fifo_perf && !places_pods(policy);
+}
 
 // ---- Slurm: slurm.conf(5) and sacctmgr(1). Of the TRES only gres/gpu is known.
 
@@ -61,11 +81,13 @@ struct SlurmPartitionSpec {
   bool is_default = false;
 };
 
-/// PreemptMode; SUSPEND and CANCEL are not simulated.
-enum class SlurmPreemptMode { off, requeue };
+/// PreemptMode. SUSPEND is SUSPEND,GANG.
+enum class SlurmPreemptMode { off, cancel, requeue, suspend };
 constexpr auto words_of(SlurmPreemptMode) {
   return std::array{Word<SlurmPreemptMode>{"OFF", SlurmPreemptMode::off},
-                    Word<SlurmPreemptMode>{"REQUEUE", SlurmPreemptMode::requeue}};
+                    Word<SlurmPreemptMode>{"CANCEL", SlurmPreemptMode::cancel},
+                    Word<SlurmPreemptMode>{"REQUEUE", SlurmPreemptMode::requeue},
+                    Word<SlurmPreemptMode>{"SUSPEND", SlurmPreemptMode::suspend}};
 }
 
 /// Limits of a QOS; not given: none.
@@ -74,6 +96,8 @@ struct SlurmQosSpec {
   int priority = 0;
   std::vector<std::string> preempt;                         // QOS whose jobs its own may preempt
   std::optional<Seconds> exempt_time;                       // PreemptExemptTime, of its jobs
+  std::optional<SlurmPreemptMode> preempt_mode;             // of its jobs; not given: the cluster's
+  Seconds grace_time{};                                     // GraceTime, of its jobs
   std::optional<int> grp_gpus, grp_jobs;                    // GrpTRES, GrpJobs: of all its jobs
   std::optional<int> max_gpus_per_user, max_jobs_per_user;  // MaxTRESPU, MaxJobsPU
   std::optional<int> max_gpus_per_account, max_jobs_per_account;  // MaxTRESPA, MaxJobsPA
@@ -144,9 +168,19 @@ struct KueueFlavorSpec {
   int nominal_quota = 0;
   std::optional<int> borrowing_limit, lending_limit;
 };
+enum class BorrowWithinPolicy { never, lower_priority };
+constexpr auto words_of(BorrowWithinPolicy) {
+  return std::array{Word<BorrowWithinPolicy>{"Never", BorrowWithinPolicy::never},
+                    Word<BorrowWithinPolicy>{"LowerPriority", BorrowWithinPolicy::lower_priority}};
+}
+struct KueueBorrowWithinSpec {
+  BorrowWithinPolicy policy = BorrowWithinPolicy::never;
+  std::optional<int> max_priority_threshold;
+};
 struct KueuePreemptionSpec {
   ReclaimPolicy reclaim_within_cohort = ReclaimPolicy::never;
   WithinPolicy within_cluster_queue = WithinPolicy::never;
+  KueueBorrowWithinSpec borrow_within_cohort{};
 };
 struct KueueFungibilitySpec {
   WhenCan when_can_borrow = WhenCan::may_stop_search;
@@ -167,6 +201,20 @@ struct ClusterQueueSpec {
 struct KueueCohortSpec {
   std::string name, parent;  // "": none
   std::vector<KueueFlavorSpec> flavors;
+  KueueWeightSpec fair_sharing{};
+};
+/// Topology of kueue.x-k8s.io/v1beta2, the widest level first.
+struct KueueLevelSpec {
+  std::string node_label;
+  int nodes = 1;  // nodes of a pool, one behind the other, that a domain has
+};
+struct KueueTopologySpec {
+  std::string name;
+  std::vector<KueueLevelSpec> levels;
+};
+/// ResourceFlavor of kueue.x-k8s.io/v1beta2.
+struct KueueResourceFlavorSpec {
+  std::string name, topology;  // a pool; "": none
 };
 struct KueueSpec {
   /// fairSharing.preemptionStrategies of its Configuration; empty: classic preemption.
@@ -174,6 +222,8 @@ struct KueueSpec {
   std::optional<Seconds> checkpoint;  // work kept by eviction; not given: none
   std::vector<ClusterQueueSpec> cluster_queues;
   std::vector<KueueCohortSpec> cohorts{};  // those that a queue names need not be here
+  std::vector<KueueTopologySpec> topologies{};
+  std::vector<KueueResourceFlavorSpec> resource_flavors{};  // those with a topology
 };
 
 // ---- Kubernetes: kube-scheduler; the pods of a job start together.
@@ -196,6 +246,19 @@ struct KubernetesSpec {
   std::optional<Seconds> checkpoint;  // work kept by a preempted job; not given: none
 };
 
+// ---- nodes of a cloud that are bought for jobs that wait too long
+
+struct OverflowSpec {
+  int nodes = 0;                                // at most at a time
+  int gpus = 8;                                 // of a node
+  Seconds wait{3600};                           // a job that waited so long goes there
+  std::optional<MoneyText> price;               // of a node's hour; not given: unknown
+  Seconds provisioning_time{300};               // from the request until it takes jobs
+  Seconds scale_down_unneeded_time{600};        // idle before it is given back
+  std::optional<Seconds> mean_time_to_reclaim;  // of a spot node; not given: it stays
+  std::optional<Seconds> checkpoint;  // work kept by a job whose node is taken; not given: none
+};
+
 struct SchedulerSpec {
   SchedulingPolicy policy = SchedulingPolicy::fifo;
   // Of Gavel's scheduler, by its own names:
@@ -204,6 +267,7 @@ struct SchedulerSpec {
   std::optional<SlurmSpec> slurm;
   std::optional<KueueSpec> kueue;
   std::optional<KubernetesSpec> kubernetes;  // not given: its defaults
+  std::optional<OverflowSpec> overflow;      // not given: nodes stay
 };
 
 }  // namespace reckon

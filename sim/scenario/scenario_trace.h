@@ -77,6 +77,7 @@ struct ArrivalClassSpec {
   std::string queue;                    // partition of Slurm, ClusterQueue of Kueue; "": none said
   std::string qos;                      // of Slurm
   int priority = 0;                     // of Kueue and Kubernetes
+  std::string required_topology, preferred_topology;  // of Kueue: the label of a level; "": none
   std::optional<TrialsSpec> trials;
 };
 

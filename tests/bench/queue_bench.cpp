@@ -8,7 +8,7 @@
 #include "sim/base/mapped_file.h"
 #include "sim/base/random.h"
 #include "sim/queue/lists/openb_csv.h"
-#include "sim/queue/load.h"
+#include "sim/queue/packing/load.h"
 #include "sim/queue/queue_question.h"
 #include "sim/queue/snapshot/start_forecast.h"
 

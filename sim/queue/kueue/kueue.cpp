@@ -1,7 +1,5 @@
 #include "sim/queue/kueue/kueue.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -9,34 +7,13 @@
 #include <tuple>
 
 #include "sim/base/check.h"
-#include "sim/queue/first_below.h"
+#include "sim/queue/backfill/first_below.h"
 #include "sim/queue/free_nodes.h"
-#include "sim/queue/kueue/preemption.h"
+#include "sim/queue/kueue/order.h"
+#include "sim/queue/kueue/runnable.h"
 
 namespace reckon {
 namespace {
-
-constexpr std::size_t kNoQueue = static_cast<std::size_t>(-1);
-
-std::size_t queue_of(const JobList& list, std::size_t job, const KueueSpec& kueue) {
-  const std::string& name = list.names.queues.name(list.jobs[job].owner.queue);
-  if (name.empty()) return kueue.cluster_queues.size() == 1 ? 0 : kNoQueue;
-  const auto found = std::find_if(kueue.cluster_queues.begin(), kueue.cluster_queues.end(),
-                                  [&](const ClusterQueueSpec& q) { return q.name == name; });
-  return found == kueue.cluster_queues.end()
-             ? kNoQueue
-             : static_cast<std::size_t>(found - kueue.cluster_queues.begin());
-}
-
-CellSet cell_of_pool(int pool) { return CellSet{1} << pool; }
-
-/// Whether some flavor of the queue can ever hold so many GPUs.
-bool can_ever_run(const KueueQuotas& quotas, const FreeNodes& empty, std::size_t queue, int gpus) {
-  const auto flavors = quotas.flavors(queue);
-  return std::any_of(flavors.begin(), flavors.end(), [&](int pool) {
-    return gpus <= quotas.most(queue, pool) && empty.fits(gpus, cell_of_pool(pool));
-  });
-}
 
 class KueueSimulation {
  public:
@@ -48,6 +25,7 @@ class KueueSimulation {
         options_(options),
         run_(run),
         quotas_(kueue, pools),
+        topology_(kueue, groups, pools),
         empty_(groups),
         nodes_(groups),
         jobs_(list.jobs.size()),
@@ -56,8 +34,8 @@ class KueueSimulation {
     for (const NodeGroup& group : groups)
       cell_of_.insert(cell_of_.end(), static_cast<std::size_t>(group.nodes), group.cell);
     for (std::size_t j = 0; j < jobs_.size(); ++j) {
-      jobs_[j].queue = queue_of(list_, j, kueue_);
-      RECKON_CHECK(jobs_[j].queue != kNoQueue);
+      jobs_[j].queue = kueue_queue_of(list_, j, kueue_);
+      RECKON_CHECK(jobs_[j].queue != kNoClusterQueue);
       order_[jobs_[j].queue].push_back(j);
     }
     for (std::vector<std::size_t>& jobs : order_) {
@@ -108,12 +86,6 @@ class KueueSimulation {
       return std::tie(a.at, a.job, a.attempt) > std::tie(b.at, b.job, b.attempt);
     }
   };
-  /// A workload and the flavor that it would get.
-  struct Nomination {
-    KueueWorkload workload;
-    bool borrows = false;
-    std::vector<std::size_t> targets;  // whom it evicts
-  };
   /// Of one look at the queues: where each stands.
   struct Look {
     std::vector<std::size_t> at;  // a place
@@ -132,7 +104,8 @@ class KueueSimulation {
 
   void arrive(std::size_t j) {
     if (run_.jobs[j].start) return;  // it ran already
-    if (!can_ever_run(quotas_, empty_, jobs_[j].queue, gpus(j))) return run_.never.push_back(j);
+    if (!can_ever_run(quotas_, topology_, empty_, jobs_[j].queue, gpus(j), topology_of(list_, j)))
+      return run_.never.push_back(j);
     jobs_[j].left = fixed(j).time;
     wait(j);
   }
@@ -205,20 +178,25 @@ class KueueSimulation {
   void admit_all() {
     Look look = new_look();
     while (true) {
-      std::vector<Nomination> nominations;
+      std::vector<KueueNomination> nominations;
       for (std::size_t q = 0; q < pending_.size(); ++q)
         if (auto n = nominate(q, look)) nominations.push_back(std::move(*n));
       if (nominations.empty()) break;
-      sort(nominations);
+      if (kueue_.fair_sharing.empty()) sort_by_borrowing(nominations);
       bool evicts = false, changed = false;
-      for (const Nomination& n : nominations) {
+      std::vector<bool> done(nominations.size(), false);
+      for (std::size_t step = 0; step < nominations.size(); ++step) {
+        const std::size_t next =
+            kueue_.fair_sharing.empty() ? step : next_of_fair(nominations, done, quotas_);
+        done[next] = true;
+        const KueueNomination& n = nominations[next];
         // What the others of this round took may be missing now, and whom it evicts was chosen
         // before: then it is nominated again.
         if (changed && !n.targets.empty()) continue;
         for (const std::size_t target : n.targets) evict(target);
         evicts = evicts || !n.targets.empty();
         if (quotas_.available(n.workload.queue, n.workload.pool) < n.workload.gpus) continue;
-        admit(n.workload);
+        if (!admit(n.workload)) continue;
         changed = true;
       }
       RECKON_CHECK(changed);
@@ -237,7 +215,7 @@ class KueueSimulation {
   }
 
   /// The first of the queue that gets a flavor, if it is not blocked.
-  std::optional<Nomination> nominate(std::size_t q, Look& look) {
+  std::optional<KueueNomination> nominate(std::size_t q, Look& look) {
     const bool strict = kueue_.cluster_queues[q].strategy == QueueingStrategy::strict_fifo;
     while (!look.blocked[q]) {
       // Who comes later has no more rights: what was too large for the one before is for it.
@@ -253,31 +231,33 @@ class KueueSimulation {
                             now_,
                             KueueQuotas::kNoFlavor};
       if (auto nomination = assign(w)) return nomination;
-      look.too_large[q] = gpus(j);
+      if (topology_of(list_, j).level.empty()) look.too_large[q] = gpus(j);
       look.blocked[q] = strict;
       ++at;
     }
     return std::nullopt;
   }
 
-  std::optional<Nomination> assign(const KueueWorkload& w) {
+  std::optional<KueueNomination> assign(const KueueWorkload& w) {
     const ClusterQueueSpec& spec = kueue_.cluster_queues[w.queue];
-    std::optional<Nomination> best;
-    const auto rank = [](const Nomination& n) {
+    std::optional<KueueNomination> best;
+    const auto rank = [](const KueueNomination& n) {
       return (n.targets.empty() ? 0 : 2) + (n.borrows ? 1 : 0);
     };
     for (const int pool : quotas_.flavors(w.queue)) {
-      Nomination n{w, quotas_.borrows(w.queue, pool, w.gpus), {}};
+      KueueNomination n{w, quotas_.borrows(w.queue, pool, w.gpus), {}};
       n.workload.pool = pool;
-      if (w.gpus > quotas_.most(w.queue, pool) || !empty_.fits(w.gpus, cell_of_pool(pool)))
+      if (!fits_empty(quotas_, topology_, empty_, w.queue, pool, w.gpus, topology_of(list_, w.job)))
         continue;
       if (quotas_.available(w.queue, pool) < w.gpus) {
-        const bool may = w.gpus <= quotas_.nominal(w.queue, pool) || !kueue_.fair_sharing.empty();
+        const bool may = w.gpus <= quotas_.nominal(w.queue, pool) || !kueue_.fair_sharing.empty() ||
+                         spec.preemption.borrow_within_cohort.policy != BorrowWithinPolicy::never;
         if (!may || jobs_[w.job].evicted_now) continue;
         n.targets =
             preemption_targets(w, pool, admitted_, spec.preemption, kueue_.fair_sharing, quotas_);
         if (n.targets.empty()) continue;
       }
+      if (!has_place(n)) continue;
       const bool stops =
           (n.targets.empty() || spec.fungibility.when_can_preempt == WhenCan::may_stop_search) &&
           (!n.borrows || spec.fungibility.when_can_borrow == WhenCan::may_stop_search);
@@ -287,26 +267,37 @@ class KueueSimulation {
     return best;
   }
 
-  void sort(std::vector<Nomination>& nominations) const {
-    const bool fair = !kueue_.fair_sharing.empty();
-    const auto share = [&](const Nomination& n) {
-      return fair ? quotas_.share(n.workload.queue, n.workload.pool, n.workload.gpus) : 0.0;
-    };
-    std::stable_sort(nominations.begin(), nominations.end(),
-                     [&](const Nomination& a, const Nomination& b) {
-                       if (fair && share(a) != share(b)) return share(a) < share(b);
-                       if (!fair && a.borrows != b.borrows) return b.borrows;
-                       return std::tie(b.workload.priority, a.workload.submit, a.workload.job) <
-                              std::tie(a.workload.priority, b.workload.submit, b.workload.job);
-                     });
+  /// Of a job that asks for a topology: whether its nodes are free, or will be without whom it
+  /// evicts. The nodes of the others need not be free together yet.
+  bool has_place(const KueueNomination& n) {
+    const TopologyRequest request = topology_of(list_, n.workload.job);
+    if (request.level.empty()) return true;
+    for (const std::size_t target : n.targets) nodes_.give_back(jobs_[target].held);
+    const bool fits =
+        topology_.place(nodes_, n.workload.pool, n.workload.gpus, request).has_value();
+    for (const std::size_t target : n.targets) nodes_.take_again(jobs_[target].held);
+    return fits;
   }
 
-  void admit(const KueueWorkload& w) {
+  /// False: the nodes of a topology that it asks for were taken by another of this round.
+  bool admit(const KueueWorkload& w) {
+    const TopologyRequest request = topology_of(list_, w.job);
+    std::optional<std::vector<NodePart>> parts;
+    if (!request.level.empty()) {
+      parts = topology_.place(nodes_, w.pool, w.gpus, request);
+      if (!parts) return false;
+    }
     quotas_.use(w.queue, w.pool, w.gpus);
     jobs_[w.job].slot = admitted_.size();
     admitted_.push_back(w);
-    without_nodes_.push_back(w.job);
     pending_[w.queue].clear(jobs_[w.job].place);
+    if (parts) {
+      nodes_.take_again(*parts);
+      begin(w.job, std::move(*parts));
+    } else {
+      without_nodes_.push_back(w.job);
+    }
+    return true;
   }
 
   void start_admitted() {
@@ -323,6 +314,7 @@ class KueueSimulation {
   const RunOptions& options_;
   QueueRun& run_;
   KueueQuotas quotas_;
+  const KueueTopology topology_;
   const FreeNodes empty_;
   FreeNodes nodes_;
   std::vector<Job> jobs_;
@@ -337,31 +329,6 @@ class KueueSimulation {
 };
 
 }  // namespace
-
-std::vector<std::string> unknown_cluster_queues(const JobList& list, const KueueSpec& kueue) {
-  std::set<std::string> unknown;
-  for (std::size_t j = 0; j < list.jobs.size(); ++j)
-    if (queue_of(list, j, kueue) == kNoQueue)
-      unknown.insert(list.names.queues.name(list.jobs[j].owner.queue));
-  return {unknown.begin(), unknown.end()};
-}
-
-std::optional<std::string> kueue_never(const JobList& list, std::size_t job,
-                                       std::span<const NodeGroup> groups,
-                                       std::span<const std::string> pools, const KueueSpec& kueue) {
-  const std::size_t queue = queue_of(list, job, kueue);
-  const KueueQuotas quotas(kueue, pools);
-  const int gpus = list.jobs[job].gpus();
-  if (can_ever_run(quotas, FreeNodes(groups), queue, gpus)) return std::nullopt;
-  int most = 0, best = KueueQuotas::kNoFlavor;
-  for (const int pool : quotas.flavors(queue))
-    if (quotas.most(queue, pool) > most) most = quotas.most(queue, pool), best = pool;
-  const std::string& name = kueue.cluster_queues[queue].name;
-  if (gpus > most)
-    return fmt::format("ClusterQueue '{}' can have {} of a flavor at most", name, most);
-  return fmt::format("of pool '{}' {}", pools[static_cast<std::size_t>(best)],
-                     limit_that_binds(gpus, groups, cell_of_pool(best)).value_or(""));
-}
 
 QueueRun run_kueue(const JobList& list, std::span<const NodeGroup> groups,
                    std::span<const std::string> pools, const KueueSpec& kueue,

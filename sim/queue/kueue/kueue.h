@@ -20,9 +20,10 @@ namespace reckon {
 /// borrowing semantics", "FlavorFungibility"). Evictions are preemption_targets (preemption.h); the
 /// evicted stop at once, keep their place by submit, and lose what `checkpoint` says.
 /// A job that is admitted holds its quota, and starts when its GPUs are free together on nodes of
-/// its flavor; those that wait for nodes are looked at in order of admission.
-/// Not modelled: nested cohorts and quotas of cohorts, borrowWithinCohort, admission checks,
-/// resources but GPUs, the time that an eviction takes.
+/// its flavor; those that wait for nodes are looked at in order of admission. A job that asks for a
+/// topology (topology.h) is admitted only with its nodes, and starts at once.
+/// Not modelled: admission checks, resources but GPUs, the time that an eviction takes, evictions
+/// for the nodes of a topology where the quota suffices.
 /// `pools`: names by cell of `groups`. A job's queue names its ClusterQueue (the only one, if it
 /// has none): unknown_cluster_queues() is empty.
 QueueRun run_kueue(const JobList& list, std::span<const NodeGroup> groups,

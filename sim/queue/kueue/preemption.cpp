@@ -70,11 +70,23 @@ std::vector<const KueueWorkload*> candidates_of(const KueueWorkload& wants, int 
   return found;
 }
 
+/// Priorities of other queues' jobs that may be preempted while borrowing are below it; nullopt:
+/// none are (canBorrowWithinCohort() of Kueue's preemption.go).
+std::optional<int> borrowing_threshold(const KueueWorkload& wants,
+                                       const KueueBorrowWithinSpec& rule) {
+  if (rule.policy == BorrowWithinPolicy::never) return std::nullopt;
+  if (rule.max_priority_threshold && *rule.max_priority_threshold < wants.priority)
+    return *rule.max_priority_threshold + 1;
+  return wants.priority;
+}
+
 std::vector<std::size_t> classic(const KueueWorkload& wants, int pool,
-                                 const std::vector<const KueueWorkload*>& candidates,
-                                 KueueQuotas& quotas) {
+                                 std::vector<const KueueWorkload*> candidates,
+                                 const KueueBorrowWithinSpec& borrow_within, KueueQuotas& quotas) {
   const auto is_own = [&](const KueueWorkload* w) { return w->queue == wants.queue; };
-  const auto until_it_fits = [&](bool only_own, bool borrowing) -> std::vector<std::size_t> {
+  /// `below`: who is not of the own queue and not below it ends borrowing.
+  const auto until_it_fits = [&](bool only_own, bool borrowing,
+                                 std::optional<int> below = {}) -> std::vector<std::size_t> {
     TakenOut out(quotas);
     const auto fits = [&] {
       return quotas.available(wants.queue, pool) >= wants.gpus &&
@@ -82,18 +94,88 @@ std::vector<std::size_t> classic(const KueueWorkload& wants, int pool,
     };
     for (const KueueWorkload* w : candidates) {
       if (!is_own(w) && (only_own || !quotas.borrows(w->queue, pool))) continue;
+      if (!is_own(w) && below && w->priority >= *below) borrowing = false;
       out.take(*w);
       if (fits()) return out.fewest(fits);
     }
     return {};
   };
   if (std::all_of(candidates.begin(), candidates.end(), is_own)) return until_it_fits(true, true);
-  if (quotas.in_use(wants.queue, pool) < quotas.nominal(wants.queue, pool)) {
+  const bool under = quotas.in_use(wants.queue, pool) < quotas.nominal(wants.queue, pool);
+  if (const auto threshold = borrowing_threshold(wants, borrow_within)) {
+    if (!under)
+      std::erase_if(candidates, [&](const KueueWorkload* w) {
+        return !is_own(w) && w->priority >= *threshold;
+      });
+    return until_it_fits(false, true, threshold);
+  }
+  if (under) {
     auto targets = until_it_fits(false, false);
     if (!targets.empty()) return targets;
   }
   return until_it_fits(true, true);
 }
+
+/// Candidates of fair sharing, in their order, and which is next.
+class FairCandidates {
+ public:
+  FairCandidates(std::vector<const KueueWorkload*> candidates, std::size_t wants,
+                 const KueueQuotas& quotas)
+      : left_(std::move(candidates)), wants_(wants), quotas_(quotas) {}
+
+  /// Taken out; nullptr: there is none. From the root down to the place with the highest share, of
+  /// equals to that with the first candidate; who has none is passed over unless the workload that
+  /// preempts is below it (TargetClusterQueueOrdering of Kueue's preemption/fairsharing).
+  const KueueWorkload* next() {
+    while (!left_.empty()) {
+      std::size_t place = quotas_.root(wants_);
+      while (place >= quotas_.queues()) {
+        const std::size_t down = highest_below(place);
+        if (down == KueueQuotas::kNoPlace) break;
+        place = down;
+      }
+      if (place >= quotas_.queues()) {  // nothing left below it
+        if (place == quotas_.root(wants_)) break;
+        drop(place);
+        continue;
+      }
+      const auto first = std::find_if(left_.begin(), left_.end(),
+                                      [&](const KueueWorkload* w) { return w->queue == place; });
+      const KueueWorkload* w = *first;
+      left_.erase(first);
+      return w;
+    }
+    return nullptr;
+  }
+
+ private:
+  bool holds(std::size_t place, std::size_t queue) const {
+    for (std::size_t p = queue; p != KueueQuotas::kNoPlace; p = quotas_.above(p))
+      if (p == place) return true;
+    return false;
+  }
+  void drop(std::size_t place) {
+    std::erase_if(left_, [&](const KueueWorkload* w) { return holds(place, w->queue); });
+  }
+  std::size_t highest_below(std::size_t cohort) const {
+    std::size_t best = KueueQuotas::kNoPlace;
+    double best_share = 0;
+    for (const KueueWorkload* w : left_) {
+      if (!holds(cohort, w->queue)) continue;
+      const std::size_t child = quotas_.child_towards(cohort, w->queue);
+      const double share = quotas_.share(child);
+      if (share <= 0 && !holds(child, wants_)) continue;
+      if (best != KueueQuotas::kNoPlace && share <= best_share) continue;
+      best = child;
+      best_share = share;
+    }
+    return best;
+  }
+
+  std::vector<const KueueWorkload*> left_;
+  std::size_t wants_;  // its queue
+  const KueueQuotas& quotas_;
+};
 
 std::vector<std::size_t> fair(const KueueWorkload& wants, int pool,
                               std::vector<const KueueWorkload*> candidates,
@@ -102,20 +184,15 @@ std::vector<std::size_t> fair(const KueueWorkload& wants, int pool,
   const auto fits = [&] { return quotas.available(wants.queue, pool) >= wants.gpus; };
   for (const ShareStrategy strategy : strategies) {
     std::vector<const KueueWorkload*> refused;
-    while (!candidates.empty()) {
-      // The first, by the order of candidates, of the queue with the highest share.
-      const auto next = std::max_element(candidates.begin(), candidates.end(),
-                                         [&](const KueueWorkload* a, const KueueWorkload* b) {
-                                           return quotas.share(a->queue) < quotas.share(b->queue);
-                                         });
-      const KueueWorkload* w = *next;
-      candidates.erase(next);
+    FairCandidates left(std::move(candidates), wants.queue, quotas);
+    while (const KueueWorkload* w = left.next()) {
       if (w->queue != wants.queue) {
         if (!quotas.borrows(w->queue, pool)) continue;
-        const double wanted = quotas.share(wants.queue, pool, wants.gpus);
+        const auto [mine, theirs] = quotas.compared(wants.queue, w->queue);
+        const double wanted = quotas.share_with(mine, wants.queue, pool, wants.gpus);
         const bool allowed = strategy == ShareStrategy::final_share
-                                 ? wanted <= quotas.share(w->queue, pool, -w->gpus)
-                                 : wanted < quotas.share(w->queue);
+                                 ? wanted <= quotas.share_with(theirs, w->queue, pool, -w->gpus)
+                                 : wanted < quotas.share(theirs);
         if (!allowed) {
           refused.push_back(w);
           continue;
@@ -138,8 +215,9 @@ std::vector<std::size_t> preemption_targets(const KueueWorkload& wants, int pool
                                             KueueQuotas& quotas) {
   auto candidates = candidates_of(wants, pool, admitted, rules, quotas);
   if (candidates.empty()) return {};
-  return strategies.empty() ? classic(wants, pool, candidates, quotas)
-                            : fair(wants, pool, std::move(candidates), strategies, quotas);
+  return strategies.empty()
+             ? classic(wants, pool, std::move(candidates), rules.borrow_within_cohort, quotas)
+             : fair(wants, pool, std::move(candidates), strategies, quotas);
 }
 
 }  // namespace reckon

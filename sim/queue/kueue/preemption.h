@@ -18,13 +18,17 @@ struct KueueWorkload {
 };
 
 /// The workloads, of those admitted, that have to go so that `wants` fits on `pool`; empty: there
-/// are none that may. `quotas` are as before when it returns. Without `strategies` "Classic
-/// Preemption": candidates are of its own queue by withinClusterQueue, and of queues that borrow by
-/// reclaimWithinCohort, the latter first, then the lowest priority, then the last admitted. With
-/// all candidates in the own queue they go until it fits, borrowing or not; else if the queue uses
-/// less than its nominal quota they go until it fits without borrowing; else only those of its own
-/// queue go. With strategies "Fair Sharing": from the queue with the highest share value, where the
-/// strategy allows. Both put back, in reverse, whom it does not take.
+/// are none that may. `quotas` are as before when it returns.
+/// Without `strategies` "Classic Preemption": candidates are of its own queue by
+/// withinClusterQueue, and of queues that borrow by reclaimWithinCohort, the latter first, then the
+/// lowest priority, then the last admitted. With all candidates in the own queue they go until it
+/// fits, borrowing or not; else if the queue uses less than its nominal quota they go until it fits
+/// without borrowing; else only those of its own queue go. With borrowWithinCohort they go until it
+/// fits, borrowing or not, but of other queues only such below its own priority and up to
+/// maxPriorityThreshold; above that, where the queue is below its nominal quota, without borrowing.
+/// With strategies "Fair Sharing": from the place with the highest share value, from the root of
+/// the cohorts down to a queue, where the strategy allows.
+/// All put back, in reverse, whom they do not take.
 std::vector<std::size_t> preemption_targets(const KueueWorkload& wants, int pool,
                                             std::span<const KueueWorkload> admitted,
                                             const KueuePreemptionSpec& rules,

@@ -50,14 +50,20 @@ KueueQuotas::KueueQuotas(const KueueSpec& kueue, std::span<const std::string> po
   for (std::size_t c = queues; c < places_.size(); ++c)
     for (Quota& quota : places_[c].quotas) quota.kept = kNoLimit;
   for (const KueueCohortSpec& cohort : kueue.cohorts)
-    for (const auto& [name, place] : cohorts_)
-      if (name == cohort.name)
-        for (const KueueFlavorSpec& flavor : cohort.flavors)
-          take(static_cast<std::size_t>(place), flavor);
+    for (const auto& [name, place] : cohorts_) {
+      if (name != cohort.name) continue;
+      places_[static_cast<std::size_t>(place)].weight = cohort.fair_sharing.weight;
+      for (const KueueFlavorSpec& flavor : cohort.flavors)
+        take(static_cast<std::size_t>(place), flavor);
+    }
   // From the queues up: a place is done when all below it are.
   std::vector<int> below(places_.size(), 0);
-  for (const Place& place : places_)
-    if (place.parent >= 0) ++below[static_cast<std::size_t>(place.parent)];
+  for (std::size_t p = 0; p < places_.size(); ++p) {
+    if (places_[p].parent < 0) continue;
+    const auto parent = static_cast<std::size_t>(places_[p].parent);
+    ++below[parent];
+    places_[parent].below.push_back(p);
+  }
   std::vector<std::size_t> ready;
   for (std::size_t p = 0; p < places_.size(); ++p)
     if (below[p] == 0) ready.push_back(p);
@@ -110,17 +116,45 @@ void KueueQuotas::use(std::size_t queue, int pool, int gpus) {
   }
 }
 
-double KueueQuotas::share(std::size_t queue, int pool, int more) const {
-  const Place& q = places_[queue];
-  if (q.parent < 0) return 0;
-  double borrowed = 0, lent = 0;
-  for (const int flavor : q.pools) {
-    const Quota& own = quota(queue, flavor);
-    borrowed += std::max(0, own.used + (flavor == pool ? more : 0) - own.nominal);
+std::size_t KueueQuotas::child_towards(std::size_t cohort, std::size_t queue) const {
+  std::size_t place = queue;
+  while (above(place) != cohort) {
+    place = above(place);
+    RECKON_CHECK(place != kNoPlace);
   }
-  const std::vector<Quota>& cohort = places_[static_cast<std::size_t>(q.parent)].quotas;
-  for (const Quota& quota : cohort) lent += quota.subtree;
-  return lent > 0 ? borrowed / lent / q.weight : 0;
+  return place;
+}
+
+std::pair<std::size_t, std::size_t> KueueQuotas::compared(std::size_t a, std::size_t b) const {
+  std::size_t cohort = above(a);
+  const auto holds = [&](std::size_t place) {
+    for (std::size_t p = b; p != kNoPlace; p = above(p))
+      if (p == place) return true;
+    return false;
+  };
+  while (!holds(cohort)) {
+    cohort = above(cohort);
+    RECKON_CHECK(cohort != kNoPlace);
+  }
+  return {child_towards(cohort, a), child_towards(cohort, b)};
+}
+
+double KueueQuotas::share(std::size_t place) const {
+  const std::size_t cohort = above(place);
+  if (cohort == kNoPlace) return 0;
+  double borrowed = 0, lent = 0;
+  for (const Quota& quota : places_[place].quotas)
+    borrowed += std::max(0, quota.used - quota.subtree);
+  for (std::size_t k = 0; k < places_[cohort].quotas.size(); ++k)
+    lent += available_of(cohort, static_cast<int>(k), false);
+  return lent > 0 ? borrowed / lent / places_[place].weight : 0;
+}
+
+double KueueQuotas::share_with(std::size_t place, std::size_t queue, int pool, int more) {
+  use(queue, pool, more);
+  const double out = share(place);
+  use(queue, pool, -more);
+  return out;
 }
 
 }  // namespace reckon

@@ -39,11 +39,27 @@ class KueueQuotas {
   }
   void use(std::size_t queue, int pool, int gpus);
 
-  /// The share value of fair sharing, with so many GPUs more of the pool: GPUs borrowed over those
-  /// that the cohort lends, over the queue's weight
-  /// (https://kueue.sigs.k8s.io/docs/concepts/preemption, "ClusterQueue share value"). Of flat
-  /// cohorts.
-  double share(std::size_t queue, int pool = kNoFlavor, int more = 0) const;
+  /// Queues and cohorts are places: queues by their number, then cohorts. kNoPlace: none is above.
+  static constexpr std::size_t kNoPlace = static_cast<std::size_t>(-1);
+  std::size_t above(std::size_t place) const {
+    const int parent = places_[place].parent;
+    return parent < 0 ? kNoPlace : static_cast<std::size_t>(parent);
+  }
+  std::size_t root(std::size_t queue) const { return static_cast<std::size_t>(root_[queue]); }
+  std::span<const std::size_t> below(std::size_t place) const { return places_[place].below; }
+  /// Of a queue and those above it, the one right below `cohort`, which is above the queue.
+  std::size_t child_towards(std::size_t cohort, std::size_t queue) const;
+  /// Where fair sharing compares two queues of a cohort: the places right below the nearest cohort
+  /// that is above both, on the way to `a` and to `b`.
+  std::pair<std::size_t, std::size_t> compared(std::size_t a, std::size_t b) const;
+
+  /// The share value of fair sharing of a queue or a cohort: GPUs in use beyond its quotas, over
+  /// those that the cohort above it could have for lending, over its weight; 0: nothing is above it
+  /// (https://kueue.sigs.k8s.io/docs/concepts/preemption, "ClusterQueue share value";
+  /// https://kueue.sigs.k8s.io/docs/concepts/cohort, for cohorts below cohorts).
+  double share(std::size_t place) const;
+  /// The same if the queue, which it is or which is below it, used so many GPUs more.
+  double share_with(std::size_t place, std::size_t queue, int pool, int more);
 
  private:
   static constexpr int kNoLimit = std::numeric_limits<int>::max();
@@ -59,6 +75,7 @@ class KueueQuotas {
   struct Place {
     int parent = -1;
     double weight = 1;
+    std::vector<std::size_t> below;
     std::vector<int> pools;     // of a queue, its flavors
     std::vector<Quota> quotas;  // by pool
   };

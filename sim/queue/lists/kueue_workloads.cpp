@@ -114,6 +114,19 @@ class WorkloadList {
     return gpus <= kMostGpusOfWorkload ? std::optional(gpus) : std::nullopt;
   }
 
+  /// The first pod set's: spec.podSets[].topologyRequest.
+  void set_topology(const WorkloadJson& item, JobOwner& owner) {
+    const WorkloadJson& sets = at_path(item, {"spec", "podSets"});
+    if (!sets.is_array() || sets.empty()) return;
+    for (const char* how : {"required", "preferred"}) {
+      const std::string level = text_at(sets.front(), {"topologyRequest", how});
+      if (level.empty()) continue;
+      owner.topology = list_.names.topologies.number(level);
+      owner.topology_required = std::string_view(how) == "required";
+      return;
+    }
+  }
+
   void read_workload(const WorkloadJson& item, int line) {
     const std::string name = text_at(item, {"metadata", "name"});
     const auto gpus = gpus_of(item);
@@ -134,6 +147,7 @@ class WorkloadList {
     JobOwner& owner = list_.jobs.back().owner;
     owner.team = list_.names.teams.number(text_at(item, {"metadata", "namespace"}));
     owner.queue = list_.names.queues.number(text_at(item, {"status", "admission", "clusterQueue"}));
+    set_topology(item, owner);
     const WorkloadJson& priority = at_path(item, {"spec", "priority"});
     if (priority.is_number_integer()) owner.priority = priority.get<std::int32_t>();
     submits_.push_back(*submit);

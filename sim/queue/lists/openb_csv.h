@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
-#include "sim/queue/pods.h"
+#include "sim/queue/packing/pods.h"
 
 // The two lists of Alibaba's cluster-trace-gpu-v2023 ("openb").
 namespace reckon {

@@ -55,7 +55,8 @@ MultifactorRules::MultifactorRules(const JobList& list, const SlurmSpec& slurm,
     if (slurm_.preempt_mode == SlurmPreemptMode::off) continue;
     for (const std::string& name : of.preempt)
       if (const std::int32_t k = index_of_name(slurm_.qos, name); k >= 0)
-        row[std::size_t(k)] = preempts_ = true;
+        if (slurm_.qos[std::size_t(k)].preempt_mode != SlurmPreemptMode::off)
+          row[std::size_t(k)] = preempts_ = true;
   }
 }
 
@@ -230,6 +231,15 @@ double MultifactorRules::worth(std::size_t running) const {
 SimTime MultifactorRules::exempt_until(std::size_t running, SimTime since) const {
   const auto& own = slurm_.qos[std::size_t(claims_[running].qos)].exempt_time;
   return since + to_clock(own.value_or(slurm_.preempt_exempt_time));
+}
+
+SimDuration MultifactorRules::grace(std::size_t running) const {
+  return to_clock(slurm_.qos[std::size_t(claims_[running].qos)].grace_time);
+}
+
+bool MultifactorRules::cancels(std::size_t running) const {
+  const auto& own = slurm_.qos[std::size_t(claims_[running].qos)].preempt_mode;
+  return own.value_or(slurm_.preempt_mode) == SlurmPreemptMode::cancel;
 }
 
 SimDuration MultifactorRules::kept(SimDuration done) const {

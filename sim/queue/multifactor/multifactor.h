@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/base/diagnostic.h"
-#include "sim/queue/backfill.h"
+#include "sim/queue/backfill/backfill.h"
 #include "sim/queue/job_list.h"
 #include "sim/queue/multifactor/fair_share.h"
 #include "sim/scenario/scenario_scheduler.h"
@@ -26,12 +26,13 @@ struct PartitionCells {
 /// GrpJobs, MaxTRESPerUser, MaxJobsPerUser, MaxTRESPerAccount, MaxJobsPerAccount) or of an account
 /// above it (GrpTRES, GrpJobs) waits and blocks nobody; one that is over MaxTRESPerJob,
 /// MaxWallDurationPerJob, its partition's MaxTime or one of the others by itself never runs.
-/// Preemption (https://slurm.schedmd.com/preempt.html, PreemptType=preempt/qos): a job requeues
-/// jobs of the QOS that its own lists under Preempt, once they ran for PreemptExemptTime; the
-/// lowest QOS priority first, then the fewest GPUs (plugins/preempt/qos, _gen_job_prio(), of
-/// nodes), or with preempt_youngest_first who started last. A requeued job keeps its age here. Not
-/// modelled: PreemptMode SUSPEND and CANCEL, GraceTime, reservations, TRES but GPUs, DenyOnLimit,
-/// Grp*Mins.
+/// Preemption (https://slurm.schedmd.com/preempt.html, PreemptType=preempt/qos): a job requeues or
+/// cancels jobs of the QOS that its own lists under Preempt, by the PreemptMode of their QOS or of
+/// the cluster, once they ran for PreemptExemptTime; the lowest QOS priority first, then the fewest
+/// GPUs (plugins/preempt/qos, _gen_job_prio(), of nodes), or with preempt_youngest_first who
+/// started last. Who has a GraceTime goes on so long, and the job waits for it. A requeued job
+/// keeps its age here. PreemptMode SUSPEND is refused: it releases no GRES (slurm.conf(5)). Not
+/// modelled: reservations, TRES but GPUs, DenyOnLimit, Grp*Mins.
 class MultifactorRules : public QueueRules {
  public:
   /// The queue, QOS, team and user of a job are its partition, QOS, account and user; a QOS or an
@@ -55,6 +56,8 @@ class MultifactorRules : public QueueRules {
   double worth(std::size_t running) const override;
   SimTime exempt_until(std::size_t running, SimTime since) const override;
   SimDuration kept(SimDuration done) const override;
+  SimDuration grace(std::size_t running) const override;
+  bool cancels(std::size_t running) const override;
   SimDuration requeue_delay() const override { return to_clock(slurm_.requeue_delay); }
 
  private:

@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "sim/queue/backfill.h"
+#include "sim/queue/backfill/backfill.h"
 
 namespace reckon {
 namespace {

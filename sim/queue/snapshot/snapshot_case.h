@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/queue/backfill/queue_rules.h"
 #include "sim/queue/queue_question.h"
-#include "sim/queue/queue_rules.h"
 #include "sim/queue/snapshot/start_forecast.h"
 
 // Inside sim/queue/snapshot: a snapshot and the job that is submitted, as a scheduler takes them.

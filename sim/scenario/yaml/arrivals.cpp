@@ -149,6 +149,12 @@ const Fields<ArrivalClassSpec>& arrival_class_fields() {
       text_field("qos", &C::qos, "QOS of Slurm.", "normal"),
       number_field("priority", &C::priority, Form{Form::Kind::whole, -1e9, 1e9},
                    "Priority of Kueue's and Kubernetes' workloads; default: 0.", "100"),
+      text_field("podset-required-topology", &C::required_topology,
+                 "Of Kueue: all nodes in one domain of the level with this label.",
+                 "cloud.provider.com/topology-rack"),
+      text_field("podset-preferred-topology", &C::preferred_topology,
+                 "The same where it is possible, else in as few as suffice.",
+                 "cloud.provider.com/topology-block"),
       block_field<trials_fields>("trials", &C::trials, {},
                                  "A job is a search over hyper-parameters: so many trials, some "
                                  "of them stopped early. `duration` is a full trial's.",
@@ -166,6 +172,9 @@ void read_classes(Reader& reader, const YamlNode& node, ArrivalsSpec& arrivals) 
       reader.error(item.find("name")->value.at,
                    fmt::format("a second class is named '{}'", job.name),
                    "names of classes are unique");
+    if (!job.required_topology.empty() && !job.preferred_topology.empty())
+      reader.error(item.find("podset-preferred-topology")->key_at,
+                   "a class has a required and a preferred topology", "leave one of them out");
     arrivals.classes.push_back(std::move(job));
   });
   if (node.kind == YamlNode::Kind::list && node.entries.empty()) reader.error("classes is empty");

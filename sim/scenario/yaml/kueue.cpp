@@ -22,6 +22,19 @@ const Fields<KueueFlavorSpec>& flavor_fields() {
   return table;
 }
 
+const Fields<KueueBorrowWithinSpec>& borrow_within_fields() {
+  using B = KueueBorrowWithinSpec;
+  static const Fields<B> table{
+      word_field("policy", &B::policy,
+                 "Whether jobs of other queues are evicted for a job that borrows; default: Never.",
+                 "LowerPriority"),
+      number_field("maxPriorityThreshold", &B::max_priority_threshold,
+                   Form{Form::Kind::whole, -1e9, 1e9},
+                   "Only jobs up to this priority; default: all below the job's.", "100"),
+  };
+  return table;
+}
+
 const Fields<KueuePreemptionSpec>& preemption_fields() {
   using P = KueuePreemptionSpec;
   static const Fields<P> table{
@@ -29,6 +42,9 @@ const Fields<KueuePreemptionSpec>& preemption_fields() {
                  "Whom of other queues that borrow a job evicts; default: Never.", "Any"),
       word_field("withinClusterQueue", &P::within_cluster_queue,
                  "Whom of its own queue; default: Never.", "LowerPriority"),
+      block_field<borrow_within_fields>("borrowWithinCohort", &P::borrow_within_cohort, {},
+                                        "Whom of other queues a job evicts that borrows.",
+                                        "{policy: LowerPriority, maxPriorityThreshold: 100}"),
   };
   return table;
 }
@@ -99,6 +115,8 @@ const Fields<KueueCohortSpec>& cohort_fields() {
       field<C>("flavors", flavors, read_flavors<C>,
                "GPUs that are the cohort's own; default: what its queues lend.",
                "[{name: a100, nominalQuota: 8}]"),
+      block_field<weight_fields>("fairSharing", &C::fair_sharing, {}, "Of policy fair sharing.",
+                                 "{weight: 2}"),
   };
   return table;
 }
@@ -161,11 +179,77 @@ void read_fair_sharing(Reader& reader, const YamlNode& node, KueueSpec& kueue) {
     kueue.fair_sharing = std::move(strategies.list);
 }
 
+const Fields<KueueLevelSpec>& level_fields() {
+  using L = KueueLevelSpec;
+  static const Fields<L> table{
+      required(text_field("nodeLabel", &L::node_label, "Jobs name it as the level they ask for.",
+                          "cloud.provider.com/topology-rack")),
+      number_field("nodes", &L::nodes, whole(1, kMostQuota),
+                   "Nodes of a pool that a domain has, one behind the other; default: 1.", "4"),
+  };
+  return table;
+}
+
+void read_levels(Reader& reader, const YamlNode& node, KueueTopologySpec& topology) {
+  reader.each(node, [&](const YamlNode& item) {
+    KueueLevelSpec level;
+    if (!read_fields(reader, item, level_fields(), level)) return;
+    if (!topology.levels.empty() && level.nodes > 0 &&
+        (level.nodes >= topology.levels.back().nodes ||
+         topology.levels.back().nodes % level.nodes != 0))
+      reader.error(item.at,
+                   fmt::format("a domain of '{}' has {} nodes, and one of the level above {}",
+                               level.node_label, level.nodes, topology.levels.back().nodes),
+                   "the widest level first, each a multiple of the next");
+    topology.levels.push_back(std::move(level));
+  });
+}
+
+const Fields<KueueTopologySpec>& topology_fields() {
+  using T = KueueTopologySpec;
+  Form levels{Form::Kind::list};
+  levels.fields = &infos_of<level_fields>;
+  static const Fields<T> table{
+      required(name_field("name", &T::name, "Flavors name it.", "default")),
+      required(field<T>("levels", levels, read_levels, "The widest first.",
+                        "[{nodeLabel: cloud.provider.com/topology-rack, nodes: 4}, {nodeLabel: "
+                        "kubernetes.io/hostname}]")),
+  };
+  return table;
+}
+
+const Fields<KueueResourceFlavorSpec>& resource_flavor_fields() {
+  using F = KueueResourceFlavorSpec;
+  static const Fields<F> table{
+      required(text_field("name", &F::name, "The pool whose nodes it is.", "a100")),
+      required(
+          text_field("topologyName", &F::topology, "Which domains its nodes are in.", "default")),
+  };
+  return table;
+}
+
+template <class Item>
+void read_named(Reader& reader, const YamlNode& node, const Fields<Item>& fields,
+                std::string_view what, std::vector<Item>& out) {
+  std::set<std::string> names;
+  reader.each(node, [&](const YamlNode& item) {
+    Item read;
+    if (!read_fields(reader, item, fields, read)) return;
+    if (!read.name.empty() && !names.insert(read.name).second)
+      reader.error(item.find("name")->value.at,
+                   fmt::format("a second {} is named '{}'", what, read.name), "names are unique");
+    out.push_back(std::move(read));
+  });
+}
+
 }  // namespace
 
 const Fields<KueueSpec>& kueue_fields() {
   using K = KueueSpec;
-  Form queues{Form::Kind::list}, fair{Form::Kind::block}, cohorts{Form::Kind::list};
+  Form queues{Form::Kind::list}, fair{Form::Kind::block}, cohorts{Form::Kind::list},
+      topologies{Form::Kind::list}, flavors{Form::Kind::list};
+  topologies.fields = &infos_of<topology_fields>;
+  flavors.fields = &infos_of<resource_flavor_fields>;
   queues.fields = &infos_of<cluster_queue_fields>;
   cohorts.fields = &infos_of<cohort_fields>;
   fair.fields = &infos_of<fair_sharing_fields>;
@@ -183,6 +267,22 @@ const Fields<KueueSpec>& kueue_fields() {
       field<K>("cohorts", cohorts, read_cohorts,
                "Cohorts below others or with quotas of their own; default: flat ones.",
                "[{name: vision, parentName: all}]"),
+      field<K>(
+          "topologies", topologies,
+          [](Reader& reader, const YamlNode& node, K& kueue) {
+            read_named(reader, node, topology_fields(), "Topology", kueue.topologies);
+          },
+          "Of topology-aware scheduling; default: none.",
+          "[{name: default, levels: [{nodeLabel: rack, nodes: 4}, {nodeLabel: "
+          "kubernetes.io/hostname}]}]"),
+      field<K>(
+          "resourceFlavors", flavors,
+          [](Reader& reader, const YamlNode& node, K& kueue) {
+            read_named(reader, node, resource_flavor_fields(), "ResourceFlavor",
+                       kueue.resource_flavors);
+          },
+          "Flavors that have a topology; the others need not be here.",
+          "[{name: a100, topologyName: default}]"),
   };
   return table;
 }
@@ -197,9 +297,7 @@ void check_cohorts(Reader& reader, const YamlNode& node, const KueueSpec& kueue)
       if (cohort.name == name) return cohort.parent;
     return std::string();
   };
-  bool nested = false;
   for (const KueueCohortSpec& cohort : kueue.cohorts) {
-    nested = nested || !cohort.parent.empty();
     std::string above = cohort.parent;
     std::size_t steps = 0;  // a chain longer than there are cohorts runs in a circle
     while (!above.empty() && ++steps <= kueue.cohorts.size()) above = parent_of(above);
@@ -214,17 +312,41 @@ void check_cohorts(Reader& reader, const YamlNode& node, const KueueSpec& kueue)
                                  flavor.name, cohort.name),
                      "example: parentName: all");
   }
-  if (nested && !kueue.fair_sharing.empty())
-    reader.error(at->key_at, "fair sharing between nested cohorts is not simulated yet",
-                 "leave fairSharing out, or parentName");
+}
+
+void check_topologies(Reader& reader, const YamlNode& node, const KueueSpec& kueue) {
+  const auto* at = node.find("resourceFlavors");
+  if (at == nullptr) return;
+  std::vector<std::string> names;
+  for (const KueueTopologySpec& topology : kueue.topologies) names.push_back(topology.name);
+  for (const KueueResourceFlavorSpec& flavor : kueue.resource_flavors)
+    if (std::ranges::find(names, flavor.topology) == names.end())
+      reader.error(at->key_at,
+                   fmt::format("flavor '{}' names the topology '{}', which is not there{}",
+                               flavor.name, flavor.topology, did_you_mean(flavor.topology, names)),
+                   "add it to topologies");
 }
 
 }  // namespace
 
 void check_kueue(Reader& reader, const YamlNode& node, const KueueSpec& kueue) {
   check_cohorts(reader, node, kueue);
+  check_topologies(reader, node, kueue);
   const auto* queues = node.find("clusterQueues");
   if (queues == nullptr) return;
+  for (const ClusterQueueSpec& queue : kueue.cluster_queues) {
+    if (queue.preemption.borrow_within_cohort.policy == BorrowWithinPolicy::never) continue;
+    if (queue.preemption.reclaim_within_cohort == ReclaimPolicy::never)
+      reader.error(
+          queues->key_at,
+          fmt::format("'{}' has borrowWithinCohort, and reclaimWithinCohort is Never", queue.name),
+          "reclaimWithinCohort: LowerPriority, or Any");
+    if (!kueue.fair_sharing.empty())
+      reader.error(
+          queues->key_at,
+          fmt::format("'{}' has borrowWithinCohort, which is of classic preemption", queue.name),
+          "leave fairSharing out, or borrowWithinCohort");
+  }
   for (const ClusterQueueSpec& queue : kueue.cluster_queues)
     for (const KueueFlavorSpec& flavor : queue.flavors)
       if (queue.cohort.empty() && (flavor.borrowing_limit || flavor.lending_limit))

@@ -23,6 +23,39 @@ const Fields<KubernetesSpec>& kubernetes_fields() {
   return table;
 }
 
+const Fields<OverflowSpec>& overflow_fields() {
+  using O = OverflowSpec;
+  constexpr double kMostNodes = 1e6, kMostGpus = 64;
+  static const Fields<O> table{
+      required(number_field("nodes", &O::nodes, whole(1, kMostNodes), "At most at a time.", "16")),
+      number_field("gpus", &O::gpus, whole(1, kMostGpus), "Of a node; default: 8.", "8"),
+      number_field("wait", &O::wait, duration_from_zero(),
+                   "A job that waited so long goes there; default: 1h.", "1h"),
+      field<O>(
+          "price", Form{Form::Kind::price},
+          [](Reader& r, const YamlNode& n, O& o) { o.price = r.price(n); },
+          "Of a node; default: unknown.", "24.50 USD/h"),
+      number_field("provisioning_time", &O::provisioning_time, duration_from_zero(),
+                   "From the request for a node until it takes jobs; default: 5min.", "5min"),
+      number_field("scale_down_unneeded_time", &O::scale_down_unneeded_time, duration_from_zero(),
+                   "Idle before it is given back; default: 10min.", "10min"),
+      number_field("mean_time_to_reclaim", &O::mean_time_to_reclaim, duration_above_zero(),
+                   "Of a spot node, until the provider takes it; default: it stays.", "12h"),
+      number_field("checkpoint", &O::checkpoint, duration_from_zero(),
+                   "A job whose node is taken goes on from the last multiple of it; default: it "
+                   "starts again.",
+                   "30min"),
+  };
+  return table;
+}
+
+void check_overflow(Reader& reader, const YamlNode& node, const OverflowSpec& overflow) {
+  if (overflow.checkpoint && !overflow.mean_time_to_reclaim)
+    reader.error(node.find("checkpoint")->key_at,
+                 "no node is taken, so that no job goes on from a checkpoint",
+                 "example: mean_time_to_reclaim: 12h");
+}
+
 }  // namespace
 
 const Fields<SchedulerSpec>& scheduler_fields() {
@@ -33,8 +66,9 @@ const Fields<SchedulerSpec>& scheduler_fields() {
           "fifo: in order of arrival; easy_backfill: later jobs start where they do not delay the "
           "first that waits; sjf: the same, the shortest first; srtf, las: the shortest remaining "
           "time, the least attained service first, and running jobs are suspended; slurm, kueue, "
-          "kubernetes: these systems; fifo_perf: Gavel's; the others choose nodes for pods that "
-          "stay.",
+          "kubernetes: these systems; fifo_perf, max_min_fairness, finish_time_fairness, "
+          "min_total_duration: Gavel's, with _perf aware of the kinds' throughputs; the others "
+          "choose nodes for pods that stay.",
           "fgd")),
       number_field("time_per_iteration", &S::time_per_iteration, duration_above_zero(),
                    "Of Gavel: a round; default: 6min.", "6min"),
@@ -52,6 +86,10 @@ const Fields<SchedulerSpec>& scheduler_fields() {
                                      "kube-scheduler of policy kubernetes; the pods of a job "
                                      "start together. Default: its defaults.",
                                      "{scoringStrategy: MostAllocated}"),
+      block_field<overflow_fields>("overflow", &S::overflow, check_overflow,
+                                   "Nodes of a cloud for jobs that wait too long, of policies "
+                                   "easy_backfill, sjf, slurm and kubernetes; default: none.",
+                                   "{nodes: 16, wait: 2h, price: 24.50 USD/h}"),
   };
   return table;
 }

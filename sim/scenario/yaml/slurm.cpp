@@ -63,6 +63,10 @@ const Fields<SlurmQosSpec>& qos_fields() {
       number_field("PreemptExemptTime", &Q::exempt_time, duration_from_zero(),
                    "Its jobs run so long before they may be preempted; default: that of slurm.",
                    "10min"),
+      word_field("PreemptMode", &Q::preempt_mode, "Of its jobs; default: that of slurm.", "CANCEL"),
+      number_field("GraceTime", &Q::grace_time, duration_from_zero(),
+                   "Its jobs go on so long after they were chosen to be preempted; default: 0s.",
+                   "2min"),
       gpus_field("GrpTRES", &Q::grp_gpus, "GPUs of all its running jobs at most."),
       number_field("GrpJobs", &Q::grp_jobs, jobs, "Running jobs at most.", "100"),
       gpus_field("MaxTRESPU", &Q::max_gpus_per_user, "GPUs of a user at most."),
@@ -158,8 +162,8 @@ const Fields<SlurmSpec>& slurm_fields() {
                    "Jobs that one look at the queue tries, the first by priority; default: 500.",
                    "500"),
       word_field("PreemptMode", &S::preempt_mode,
-                 "REQUEUE: jobs of a QOS are requeued for those of one that lists it under "
-                 "Preempt (PreemptType=preempt/qos); default: OFF.",
+                 "REQUEUE, CANCEL: jobs of a QOS are requeued or cancelled for those of one that "
+                 "lists it under Preempt (PreemptType=preempt/qos); default: OFF.",
                  "REQUEUE"),
       number_field("PreemptExemptTime", &S::preempt_exempt_time, duration_from_zero(),
                    "A job runs so long before it may be preempted; default: 0s.", "10min"),
@@ -200,6 +204,14 @@ void check_slurm(Reader& reader, const YamlNode& node, const SlurmSpec& slurm) {
                    fmt::format("QOS '{}' preempts '{}', which is not there", q.name, name),
                    "Preempt: names of other QOS");
     }
+  bool suspends = slurm.preempt_mode == SlurmPreemptMode::suspend;
+  for (const SlurmQosSpec& q : slurm.qos)
+    suspends = suspends || q.preempt_mode == SlurmPreemptMode::suspend;
+  if (suspends)
+    reader.error(node.at,
+                 "PreemptMode is SUSPEND, and suspended jobs do not release GRES, so that no GPU "
+                 "becomes free (slurm.conf(5), PreemptMode)",
+                 "PreemptMode: REQUEUE, or CANCEL");
   const bool preempts =
       std::ranges::any_of(slurm.qos, [](const SlurmQosSpec& q) { return !q.preempt.empty(); });
   if (preempts && slurm.preempt_mode == SlurmPreemptMode::off)

@@ -21,7 +21,7 @@ void check_policy(Reader& reader, const YamlNode& root, const TraceSpec* trace,
   const auto* at = below(root, "cluster", "scheduler")->value.find("policy");
   if (at == nullptr) return;  // reported
   const bool places = places_pods(policy);
-  const bool gavel = policy == SchedulingPolicy::fifo_perf;
+  const bool gavel = is_of_gavel(policy);
   if (trace == nullptr && (places || gavel))
     return reader.error(
         at->value.at,
@@ -37,8 +37,14 @@ void check_policy(Reader& reader, const YamlNode& root, const TraceSpec* trace,
                         : "with a load pods stay: policies fgd, best_fit, dot_product, "
                           "gpu_packing, gpu_clustering, random");
   if (gavel != (trace->format == TraceFormat::gavel))
-    reader.error(at->value.at, "policy fifo_perf and format gavel need each other",
-                 "jobs of Gavel's lists have steps, whose pace its table of throughputs says");
+    reader.error(at->value.at,
+                 gavel ? fmt::format("policy {} is of format gavel", to_text(policy))
+                       : "format gavel needs a policy of Gavel",
+                 gavel
+                     ? "jobs of Gavel's lists have steps, whose pace its table of throughputs says"
+                     : "policies fifo_perf, max_min_fairness, max_min_fairness_perf, "
+                       "max_min_fairness_water_filling_perf, finish_time_fairness, "
+                       "finish_time_fairness_perf, min_total_duration, min_total_duration_perf");
 }
 
 void check_scheduler_blocks(Reader& reader, const YamlNode& scheduler, const SchedulerSpec& spec) {
@@ -63,6 +69,13 @@ void check_scheduler_blocks(Reader& reader, const YamlNode& scheduler, const Sch
   need("kueue", spec.kueue.has_value(), SchedulingPolicy::kueue,
        "example: kueue: {clusterQueues: [{name: a, flavors: [{name: POOL, nominalQuota: 8}]}]}");
   need("kubernetes", true, SchedulingPolicy::kubernetes, "");
+  const bool bursts =
+      spec.policy == SchedulingPolicy::easy_backfill || spec.policy == SchedulingPolicy::sjf ||
+      spec.policy == SchedulingPolicy::slurm || spec.policy == SchedulingPolicy::kubernetes;
+  if (const auto* overflow = scheduler.find("overflow"); overflow != nullptr && !bursts)
+    reader.error(overflow->key_at,
+                 fmt::format("overflow is not simulated under policy {}", to_text(spec.policy)),
+                 "policies easy_backfill, sjf, slurm, kubernetes");
 }
 
 void read_durations(Reader& reader, const YamlNode& node, TraceSpec& trace) {

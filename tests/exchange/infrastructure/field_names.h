@@ -11,7 +11,8 @@ using Fields = std::set<std::string>;
 
 /// hashicorp/terraform-provider-google 020ce19e9f33282ad52e85bfa722f6339ee4d569,
 /// terraform-provider-aws 05389d465b6e1e0668493790eae67abd82d1195a, terraform-provider-azurerm
-/// 006f87e316b3f5bfa59fbd4e2b9ef6fdbb3211e2, website/docs/r/.
+/// 006f87e316b3f5bfa59fbd4e2b9ef6fdbb3211e2, website/docs/r/; flex_start, max_run_duration and
+/// queued_provisioning: hashicorp/google 6.50.0, by npm's @cdktf/provider-google 16.12.1.
 inline const std::map<std::string, Fields> kTerraform{
     {"google_container_cluster",
      {"name", "location", "initial_node_count", "node_config.machine_type", "datapath_provider",

@@ -301,4 +301,10 @@ TEST_CASE(
   const Json& plain = standard.at("resource").at("google_container_node_pool").at("h100");
   CHECK_FALSE(plain.contains("queued_provisioning"));
   CHECK_FALSE(plain.at("node_config").contains("flex_start"));
+  // The first release of the provider that has flex_start.
+  const auto provider = [](const Json& of) {
+    return of.at("terraform").at("required_providers").at("google").at("version");
+  };
+  CHECK(provider(file) == ">= 6.39");
+  CHECK(provider(standard) != ">= 6.39");
 }

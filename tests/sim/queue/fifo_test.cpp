@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/base/random.h"
-#include "sim/queue/backfill.h"
+#include "sim/queue/backfill/backfill.h"
 
 using namespace reckon;
 using Catch::Contains;

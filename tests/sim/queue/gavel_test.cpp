@@ -1,4 +1,4 @@
-#include "sim/queue/gavel.h"
+#include "sim/queue/gavel/gavel.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,10 +1,10 @@
-#include "sim/queue/kubernetes_rules.h"
+#include "sim/queue/backfill/kubernetes_rules.h"
 
 #include <catch2/catch.hpp>
 #include <map>
 
 #include "sim/base/random.h"
-#include "sim/queue/backfill.h"
+#include "sim/queue/backfill/backfill.h"
 
 using namespace reckon;
 

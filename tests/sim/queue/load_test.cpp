@@ -1,4 +1,4 @@
-#include "sim/queue/load.h"
+#include "sim/queue/packing/load.h"
 
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>
@@ -8,9 +8,9 @@
 
 #include "sim/base/csv.h"
 #include "sim/base/mapped_file.h"
-#include "sim/queue/go_random.h"
 #include "sim/queue/lists/openb_csv.h"
-#include "sim/queue/pod_scheduler.h"
+#include "sim/queue/packing/go_random.h"
+#include "sim/queue/packing/pod_scheduler.h"
 #include "support/skip.h"
 
 using namespace reckon;

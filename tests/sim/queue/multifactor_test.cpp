@@ -278,6 +278,41 @@ TEST_CASE("a QOS requeues jobs of those that it lists under Preempt, no more tha
     CHECK(multifactor_start(r, 2) == 100);
     CHECK(r.jobs[1].preemptions == 0);
   }
+  SECTION("PreemptMode CANCEL: it does not come back") {
+    slurm.preempt_mode = SlurmPreemptMode::cancel;
+    const QueueRun r = multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}});
+    CHECK(multifactor_start(r, 2) == 10);
+    CHECK(r.jobs[1].start);
+    CHECK_FALSE(r.jobs[1].end);
+    CHECK(r.cancelled == 1);
+    CHECK(r.gpu_seconds == 5 * 100 + 3 * 9 + 2 * 20);
+  }
+  SECTION("that of the QOS goes before the cluster's") {
+    slurm.qos[0].preempt_mode = SlurmPreemptMode::cancel;
+    CHECK(multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}}).cancelled == 1);
+    slurm.qos[0].preempt_mode = SlurmPreemptMode::off;
+    const QueueRun r = multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}});
+    CHECK(multifactor_start(r, 2) == 100);
+  }
+  SECTION("GraceTime: it goes on so long, and the job waits for it") {
+    slurm.qos[0].grace_time = Seconds{5};
+    const QueueRun r = multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}});
+    CHECK(multifactor_start(r, 2) == 15);
+    CHECK(r.jobs[0].preemptions == 0);
+    CHECK(multifactor_end(r, 1) == 15 + 121 + 100);
+    CHECK(r.gpu_seconds == 5 * 100 + 3 * (14 + 100) + 2 * 20);
+  }
+  SECTION("GraceTime: who ends within it is not preempted, and one is chosen, not more") {
+    slurm.qos[0].grace_time = Seconds{5};
+    std::vector<MultifactorJob> short_one = asked;
+    short_one[1].duration = 12;
+    // Another look at the queue, at 11, chooses nobody else.
+    short_one.push_back({.submit = 11, .duration = 1, .gpus = 8, .qos = "normal"});
+    const QueueRun r = multifactor_run(multifactor_list(short_one), slurm, {{1, 8, 0}});
+    CHECK(multifactor_start(r, 2) == 13);
+    CHECK(r.jobs[0].preemptions == 0);
+    CHECK(r.jobs[1].preemptions == 0);
+  }
   SECTION("PreemptMode OFF") {
     slurm.preempt_mode = SlurmPreemptMode::off;
     const QueueRun r = multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}});

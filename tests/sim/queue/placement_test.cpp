@@ -1,8 +1,8 @@
-#include "sim/queue/placement.h"
+#include "sim/queue/packing/placement.h"
 
 #include <catch2/catch.hpp>
 
-#include "sim/queue/pod_scheduler.h"
+#include "sim/queue/packing/pod_scheduler.h"
 
 using namespace reckon;
 

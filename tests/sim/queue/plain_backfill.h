@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "sim/queue/backfill.h"
-#include "sim/queue/waiting_jobs.h"
+#include "sim/queue/backfill/backfill.h"
+#include "sim/queue/backfill/waiting_jobs.h"
 
 // Backfill that looks at each job that waits, one after the other: what run_backfill has to agree
 // with.

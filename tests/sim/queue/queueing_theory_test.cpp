@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "sim/base/random.h"
-#include "sim/queue/backfill.h"
+#include "sim/queue/backfill/backfill.h"
 #include "sim/queue/multifactor/multifactor.h"
 #include "sim/queue/preemptive.h"
 

@@ -74,7 +74,7 @@ TEST_CASE("questions that do not go together are told where they stand") {
   CHECK_THAT(what({"trace.window=100000"}, "gavel-fifo.yaml"),
              Contains("the window has 100000 jobs"));
   CHECK_THAT(what({"cluster.scheduler.policy=fifo"}, "gavel-fifo.yaml"),
-             Contains("policy fifo_perf and format gavel need each other"));
+             Contains("format gavel needs a policy of Gavel"));
   CHECK_THAT(what({"trace.window=5"}, "openb-fgd.yaml"), Contains("running and window"));
   CHECK_THAT(what({"cluster.scheduler.policy=fifo"}, "openb-fgd.yaml"),
              Contains("trace.load does not go with policy fifo"));

@@ -1,4 +1,4 @@
-#include "sim/queue/waiting_jobs.h"
+#include "sim/queue/backfill/waiting_jobs.h"
 
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>

@@ -1,9 +1,9 @@
 #pragma once
 #include <vector>
 
+#include "sim/queue/backfill/queue_rules.h"
 #include "sim/queue/job_list.h"
 #include "sim/queue/job_times.h"
-#include "sim/queue/queue_rules.h"
 #include "sim/scenario/scenario_scheduler.h"
 
 // kube-scheduler, of which the GPUs count.

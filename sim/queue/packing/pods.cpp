@@ -1,4 +1,4 @@
-#include "sim/queue/pods.h"
+#include "sim/queue/packing/pods.h"
 
 #include <algorithm>
 #include <numeric>

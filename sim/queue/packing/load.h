@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/queue/pods.h"
+#include "sim/queue/packing/pods.h"
 #include "sim/scenario/scenario_trace.h"
 
 // Pods arrive one after the other and stay: how much of a cluster's GPUs is handed out before

@@ -1,4 +1,4 @@
-#include "sim/queue/kubernetes_rules.h"
+#include "sim/queue/backfill/kubernetes_rules.h"
 
 #include <map>
 

@@ -1,4 +1,4 @@
-#include "sim/queue/load.h"
+#include "sim/queue/packing/load.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "sim/base/check.h"
-#include "sim/queue/go_random.h"
-#include "sim/queue/pod_scheduler.h"
+#include "sim/queue/packing/go_random.h"
+#include "sim/queue/packing/pod_scheduler.h"
 
 namespace reckon {
 namespace {

@@ -1,9 +1,10 @@
-#include "sim/queue/gavel.h"
+#include "sim/queue/gavel/gavel.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/queue/gavel/round_shares.h"
 
 namespace reckon {
 namespace {
@@ -15,8 +16,14 @@ const StepsByKind& steps_of(const JobRequest& job) { return std::get<StepsByKind
 class GavelSimulation {
  public:
   GavelSimulation(const std::vector<JobRequest>& jobs, const std::vector<GavelKind>& kinds,
-                  const GavelRules& rules, QueueRun& run)
-      : jobs_(jobs), kinds_(kinds), rules_(rules), run_(run), left_(jobs.size()) {
+                  const GavelRules& rules, QueueRun& run, std::vector<GavelStretch>* stretches)
+      : jobs_(jobs),
+        kinds_(kinds),
+        rules_(rules),
+        run_(run),
+        stretches_(stretches),
+        shares_(jobs, kinds, rules),
+        left_(jobs.size()) {
     for (std::size_t k = 0; k < jobs.size(); ++k) left_[k] = steps_of(jobs[k]).steps;
     on_.assign(jobs.size(), kNowhere);
   }
@@ -28,12 +35,21 @@ class GavelSimulation {
       open_ += impossible(run_.first_measured + k) ? 0 : 1;
     while (open_ > 0) {
       arrivals();
-      decide();
+      if (decision_is_due()) {
+        decided_ = now_;
+        changed_ = false;
+        if (first_come())
+          decide_first_come();
+        else
+          shares_.decide(active_, left_, now_);
+      }
+      if (!first_come()) shares_.choose(active_, on_, run_);
       if (!round()) idle();
     }
   }
 
  private:
+  bool first_come() const { return rules_.policy == SchedulingPolicy::fifo_perf; }
   std::int64_t steps_in_round(std::size_t job, int kind) const {
     const double rate = steps_of(jobs_[job]).rates[static_cast<std::size_t>(kind)];
     return static_cast<std::int64_t>(rate * rules_.round.count());
@@ -54,15 +70,17 @@ class GavelSimulation {
     for (; next_ < jobs_.size() && jobs_[next_].submit <= now_; ++next_) {
       if (impossible(next_)) continue;
       active_.push_back(next_);
+      shares_.arrive(next_);
       changed_ = true;
     }
   }
 
-  void decide() {
+  bool decision_is_due() const {
     const bool first = decided_ == SimTime{};
-    if (!changed_ || (!first && now_ - decided_ < to_clock(rules_.between_decisions))) return;
-    decided_ = now_;
-    changed_ = false;
+    return changed_ && (first || now_ - decided_ >= to_clock(rules_.between_decisions));
+  }
+
+  void decide_first_come() {
     std::vector<int> free;
     for (const GavelKind& kind : kinds_) free.push_back(kind.gpus);
     for (const std::size_t j : active_) on_[j] = kNowhere;
@@ -92,6 +110,9 @@ class GavelSimulation {
       JobTimes& times = run_.jobs[j];
       if (!times.start) times.start = now_;
       left_[j] -= steps;
+      shares_.ran(j, on_[j], done - now_);
+      if (stretches_ != nullptr)
+        stretches_->push_back({j, static_cast<std::size_t>(on_[j]), now_, done, steps});
       run_.gpu_seconds += to_seconds(done - now_).count() * jobs_[j].gpus();
       if (left_[j] == 0) times.end = done;
       over = std::max(over, done);
@@ -119,6 +140,8 @@ class GavelSimulation {
   const std::vector<GavelKind>& kinds_;
   const GavelRules& rules_;
   QueueRun& run_;
+  std::vector<GavelStretch>* stretches_;
+  RoundShares shares_;
   std::vector<std::int64_t> left_;   // steps by job
   std::vector<int> on_;              // kind by job
   std::vector<std::size_t> active_;  // in order of the list
@@ -130,10 +153,11 @@ class GavelSimulation {
 }  // namespace
 
 QueueRun run_gavel(const std::vector<JobRequest>& jobs, const std::vector<GavelKind>& kinds,
-                   const GavelRules& rules, std::size_t first_measured, std::size_t measured) {
+                   const GavelRules& rules, std::size_t first_measured, std::size_t measured,
+                   std::vector<GavelStretch>* stretches) {
   RECKON_CHECK(first_measured + measured <= jobs.size());
   QueueRun run = queue_of_jobs(jobs, first_measured, measured);
-  GavelSimulation(jobs, kinds, rules, run).run();
+  GavelSimulation(jobs, kinds, rules, run, stretches).run();
   int gpus = 0;
   for (const GavelKind& kind : kinds) gpus += kind.gpus;
   summarize(run, gpus);

@@ -1,4 +1,4 @@
-#include "sim/queue/backfill.h"
+#include "sim/queue/backfill/backfill.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,8 +7,9 @@
 #include <set>
 #include <tuple>
 
+#include "sim/queue/backfill/overflow.h"
+#include "sim/queue/backfill/waiting_jobs.h"
 #include "sim/queue/free_nodes.h"
-#include "sim/queue/waiting_jobs.h"
 
 namespace reckon {
 namespace {
@@ -25,6 +26,7 @@ class Backfill {
         nodes_(groups, rules.spreads()),
         held_(jobs.size()),
         since_(jobs.size()),
+        expected_end_(jobs.size()),
         waiting_(jobs, rules) {}
 
   void simulate() {
@@ -34,16 +36,23 @@ class Backfill {
     const auto skip_running = [&] {
       while (next != end && run_.jobs[*next].start) ++next;
     };
-    for (skip_running(); next != end || !ends_.empty() || !returns_.empty(); skip_running()) {
+    for (skip_running();
+         next != end || !ends_.empty() || !returns_.empty() || due_ != due_from_.size();
+         skip_running()) {
       now_ = SimTime::max();
-      if (!ends_.empty()) now_ = ends_.top().first;
+      if (due_ != due_from_.size()) now_ = due_from_[due_].first;
+      if (!ends_.empty()) now_ = std::min(now_, ends_.top().first);
       if (next != end) now_ = std::min(now_, jobs_[*next].submit);
       if (!returns_.empty()) now_ = std::min(now_, returns_.top().first);
+      if (!leaving_.empty()) now_ = std::min(now_, leaving_.begin()->first);
       if (const auto at = rules_.recalculates(now_)) waiting_.recalculate(*at);
       while (!ends_.empty() && ends_.top().first <= now_) end_first();
+      while (!leaving_.empty() && leaving_.begin()->first <= now_)
+        preempt(leaving_.begin()->second);
       for (; next != end && jobs_[*next].submit <= now_; ++next) arrive(*next);
       while (!returns_.empty() && returns_.top().first <= now_) come_back();
       look_at_queue();
+      if (options_.overflow != nullptr) send_overdue();
       if (options_.until && stopped_at(*options_.until)) return;
     }
     std::sort(run_.never.begin(), run_.never.end());
@@ -51,6 +60,7 @@ class Backfill {
 
  private:
   using Timed = std::pair<SimTime, std::size_t>;  // when, and which job
+  static constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
   using Candidate = WaitingJobs::Candidate;
   /// Of the first job that waits for these cells.
   struct Reservation {
@@ -70,10 +80,34 @@ class Backfill {
 
   void arrive(std::size_t j) {
     if (run_.jobs[j].start) return;  // it ran already
-    if (!empty_.fits(jobs_[j].gpus(), rules_.cells(j)) || rules_.never(j))
-      run_.never.push_back(j);
+    const bool own = empty_.fits(jobs_[j].gpus(), rules_.cells(j));
+    const bool overflows =
+        options_.overflow != nullptr && options_.overflow->can_hold(jobs_[j].gpus());
+    if ((!own && !overflows) || rules_.never(j)) return run_.never.push_back(j);
+    if (own) waiting_.add(j);
+    if (!overflows) return;
+    if (own)
+      due_from_.emplace_back(jobs_[j].submit + options_.overflow->wait(), j);
     else
-      waiting_.add(j);
+      overdue_.push_back(j);  // its own nodes never have room
+  }
+
+  /// Jobs that waited too long go to the cloud as far as it has room, the oldest first.
+  void send_overdue() {
+    for (; due_ < due_from_.size() && due_from_[due_].first <= now_; ++due_)
+      overdue_.push_back(due_from_[due_].second);
+    std::erase_if(overdue_, [&](std::size_t j) {
+      if (run_.jobs[j].start) return true;
+      const auto stay = options_.overflow->run(j, jobs_[j].gpus(), fixed(j).time, now_);
+      if (!stay) return false;
+      if (empty_.fits(jobs_[j].gpus(), rules_.cells(j))) waiting_.take_out(j);
+      run_.jobs[j].start = stay->start;
+      run_.jobs[j].end = stay->end;
+      run_.jobs[j].preemptions = stay->reclaims;
+      run_.jobs[j].overflowed = true;
+      returns_.push({stay->end, kNobody});  // whose nodes are then there for the next
+      return true;
+    });
   }
 
   bool stopped_at(std::size_t j) const {
@@ -106,7 +140,7 @@ class Backfill {
     run_.jobs[j].end = now_ + left;
     run_.gpu_seconds += to_seconds(left).count() * jobs_[j].gpus();
     ends_.push({now_ + left, j});
-    expected_.insert({end_at_limit(j), j});
+    expect(j, end_at_limit(j));
     rules_.started(j, now_);
   }
 
@@ -117,8 +151,14 @@ class Backfill {
     leave(j, at);
   }
 
+  void expect(std::size_t j, SimTime end) {
+    expected_.insert({end, j});
+    expected_end_[j] = end;
+  }
+
   void leave(std::size_t j, SimTime at) {
-    expected_.erase({since_[j] + longest_time(jobs_[j]), j});
+    expected_.erase({expected_end_[j], j});
+    leaving_.erase({expected_end_[j], j});
     nodes_.give_back(held_[j]);
     options_.note(j, held_[j], since_[j], at);
     held_[j] = {};
@@ -139,7 +179,19 @@ class Backfill {
     run_.jobs[j].end.reset();
     ++run_.jobs[j].preemptions;
     leave(j, now_);
-    returns_.push({now_ + rules_.requeue_delay(), j});
+    if (rules_.cancels(j))
+      ++run_.cancelled;
+    else
+      returns_.push({now_ + rules_.requeue_delay(), j});
+  }
+
+  /// At once, or when its grace is over.
+  void choose_to_go(std::size_t j) {
+    const SimTime at = now_ + rules_.grace(j);
+    if (at == now_) return preempt(j);
+    expected_.erase({expected_end_[j], j});
+    expect(j, at);
+    leaving_.insert({at, j});
   }
 
   /// A job that was preempted, or the time at which one may be.
@@ -149,14 +201,16 @@ class Backfill {
     if (j != kNobody) waiting_.add(j);
   }
 
-  /// The fewest running jobs that `j` may preempt go, so that it fits; false: it does not, and
-  /// nobody goes. They go in the order of their worth until it fits, and those without whom it fits
-  /// as well are taken back, the most valuable first.
+  /// The fewest running jobs that `j` may preempt go, so that it fits; false: it does not yet, for
+  /// nobody goes or some have a grace. They go in the order of their worth until it fits, beside
+  /// those that were chosen before, and those without whom it fits as well are taken back, the most
+  /// valuable first.
   bool make_room(std::size_t j, CellSet cells) {
     std::vector<std::size_t> victims;
     SimTime soonest = SimTime::max();
     for (const auto& [at, running] : expected_) {
       if (!rules_.may_preempt(j, running) || !on_cells(running, cells)) continue;
+      if (leaving_.contains({at, running})) continue;
       const SimTime until = rules_.exempt_until(running, since_[running]);
       if (until > now_)
         soonest = std::min(soonest, until);
@@ -166,22 +220,24 @@ class Backfill {
     std::sort(victims.begin(), victims.end(), [&](std::size_t a, std::size_t b) {
       return std::tuple(rules_.worth(a), since_[b], b) < std::tuple(rules_.worth(b), since_[a], a);
     });
+    for (const auto& [at, leaving] : leaving_) nodes_.give_back(held_[leaving]);
     std::size_t gone = 0;
     while (gone < victims.size() && !nodes_.fits(jobs_[j].gpus(), cells))
       nodes_.give_back(held_[victims[gone++]]);
-    const bool fits = nodes_.fits(jobs_[j].gpus(), cells);
+    const bool will_fit = nodes_.fits(jobs_[j].gpus(), cells);
     std::vector<std::size_t> go;
     for (std::size_t k = gone; k-- > 0;) {
       nodes_.take_again(held_[victims[k]]);
-      if (!fits || nodes_.fits(jobs_[j].gpus(), cells)) continue;
+      if (!will_fit || nodes_.fits(jobs_[j].gpus(), cells)) continue;
       nodes_.give_back(held_[victims[k]]);
       go.push_back(victims[k]);
     }
     for (const std::size_t victim : go) nodes_.take_again(held_[victim]);
-    for (const std::size_t victim : go) preempt(victim);
+    for (const auto& [at, leaving] : leaving_) nodes_.take_again(held_[leaving]);
+    for (const std::size_t victim : go) choose_to_go(victim);
     // Where it waits for somebody's exemption to end, the queue is looked at then.
-    if (!fits && soonest != SimTime::max()) returns_.push({soonest, kNobody});
-    return fits;
+    if (!will_fit && soonest != SimTime::max()) returns_.push({soonest, kNobody});
+    return nodes_.fits(jobs_[j].gpus(), cells);
   }
 
   bool on_cells(std::size_t j, CellSet cells) const { return (rules_.cells(j) & cells) != 0; }
@@ -288,30 +344,23 @@ class Backfill {
   QueueRun& run_;
   const FreeNodes empty_;
   FreeNodes nodes_;
-  static constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
   std::vector<std::vector<NodePart>> held_;  // by job
   std::vector<SimTime> since_;               // by job: its last start
   std::map<std::size_t, SimDuration> left_;  // of jobs that were preempted
   std::priority_queue<Timed, std::vector<Timed>, std::greater<>> returns_;
   std::priority_queue<Timed, std::vector<Timed>, std::greater<>> ends_;
-  std::set<Timed> expected_;  // of running jobs, their ends at the limit
+  std::set<Timed> expected_;  // of running jobs, their ends at the limit, or of their grace
+  std::vector<SimTime> expected_end_;  // by job, the same
+  std::set<Timed> leaving_;            // jobs that were chosen to go, and when
   WaitingJobs waiting_;
+  std::vector<Timed> due_from_;       // with an overflow: when each job has waited too long
+  std::size_t due_ = 0;               // of them, the first that has not yet
+  std::vector<std::size_t> overdue_;  // jobs that have, the oldest first
   SimTime now_{};
   // Of this look:
   std::vector<Candidate> heads_;  // a heap: the first of each lane that comes into question
   std::vector<Reservation> reservations_;
   std::vector<Refused> refused_;
-};
-
-class ShortestFirst : public QueueRules {
- public:
-  explicit ShortestFirst(std::span<const JobRequest> jobs) : jobs_(jobs) {}
-  double tie(std::size_t job) const override {
-    return to_seconds(longest_time(jobs_[job])).count();
-  }
-
- private:
-  std::span<const JobRequest> jobs_;
 };
 
 }  // namespace
@@ -323,20 +372,6 @@ QueueRun run_backfill(std::span<const JobRequest> jobs, std::span<const NodeGrou
   Backfill(jobs, groups, rules, options, run).simulate();
   summarize(run, gpus_of(groups));
   return run;
-}
-
-QueueRun run_easy_backfill(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                           std::size_t first_measured, std::size_t measured,
-                           const RunOptions& options) {
-  QueueRules in_order;
-  return run_backfill(jobs, groups, in_order, first_measured, measured, options);
-}
-
-QueueRun run_shortest_job_first(std::span<const JobRequest> jobs, std::span<const NodeGroup> groups,
-                                std::size_t first_measured, std::size_t measured,
-                                const RunOptions& options) {
-  ShortestFirst rules(jobs);
-  return run_backfill(jobs, groups, rules, first_measured, measured, options);
 }
 
 }  // namespace reckon

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/queue/placement.h"
+#include "sim/queue/packing/placement.h"
 
 // One pod after the other onto a cluster, as kube-scheduler does with one scoring plugin: filter
 // the nodes, score those that pass, take the best.

@@ -1,4 +1,4 @@
-#include "sim/queue/go_random.h"
+#include "sim/queue/packing/go_random.h"
 
 #include <vector>
 

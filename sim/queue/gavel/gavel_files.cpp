@@ -8,7 +8,7 @@
 
 #include "sim/base/printable.h"
 #include "sim/base/unit_text.h"
-#include "sim/queue/gavel.h"
+#include "sim/queue/gavel/gavel.h"
 #include "sim/queue/lists/trace_csv.h"
 
 namespace reckon {

@@ -1,4 +1,4 @@
-#include "sim/queue/waiting_jobs.h"
+#include "sim/queue/backfill/waiting_jobs.h"
 
 #include <algorithm>
 #include <map>
@@ -101,6 +101,18 @@ void WaitingJobs::remove(const Candidate& c) {
   if (!bounded()) return;
   within_.erase({c.priority, c.rank});
   groups_[rules_.group(c.job)].ranks.erase(c.rank);
+}
+
+void WaitingJobs::take_out(std::size_t job) {
+  --waiting_;
+  if (!bounded()) return hide(job);
+  OfGroup& group = groups_[rules_.group(job)];
+  const auto at = group.ranks.find(rank_[job]);
+  if (within_.erase(ordered(job)) > 0)
+    hide(job);
+  else if (group.next == at)
+    ++group.next;
+  group.ranks.erase(at);
 }
 
 /// Removed jobs leave room within the depth.

@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/queue/pods.h"
+#include "sim/queue/packing/pods.h"
 
 // How much of the GPUs that are left cannot be used by the pods that usually come.
 // Source: Weng et al. 2023, "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with

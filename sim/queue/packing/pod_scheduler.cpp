@@ -1,4 +1,4 @@
-#include "sim/queue/pod_scheduler.h"
+#include "sim/queue/packing/pod_scheduler.h"
 
 #include <algorithm>
 

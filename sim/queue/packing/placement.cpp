@@ -1,4 +1,4 @@
-#include "sim/queue/placement.h"
+#include "sim/queue/packing/placement.h"
 
 #include <algorithm>
 #include <array>
@@ -154,6 +154,13 @@ std::unique_ptr<PlacementPolicy> make_placement(SchedulingPolicy policy,
     case SchedulingPolicy::kueue:
     case SchedulingPolicy::kubernetes:
     case SchedulingPolicy::fifo_perf:
+    case SchedulingPolicy::max_min_fairness:
+    case SchedulingPolicy::max_min_fairness_perf:
+    case SchedulingPolicy::max_min_fairness_water_filling_perf:
+    case SchedulingPolicy::finish_time_fairness:
+    case SchedulingPolicy::finish_time_fairness_perf:
+    case SchedulingPolicy::min_total_duration:
+    case SchedulingPolicy::min_total_duration_perf:
       break;
   }
   RECKON_CHECK(false);

@@ -1,8 +1,8 @@
 #pragma once
 #include <span>
 
+#include "sim/queue/backfill/queue_rules.h"
 #include "sim/queue/fifo.h"
-#include "sim/queue/queue_rules.h"
 
 namespace reckon {
 

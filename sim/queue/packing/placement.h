@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "sim/base/random.h"
-#include "sim/queue/fragmentation.h"
-#include "sim/queue/pods.h"
+#include "sim/queue/packing/fragmentation.h"
+#include "sim/queue/packing/pods.h"
 #include "sim/scenario/scenario_trace.h"
 
 // On which node, and which GPU of it, a pod is placed. Policies are those that Weng et al. 2023

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "sim/cluster/job_request.h"
-#include "sim/queue/first_below.h"
-#include "sim/queue/queue_rules.h"
+#include "sim/queue/backfill/first_below.h"
+#include "sim/queue/backfill/queue_rules.h"
 
 namespace reckon {
 
@@ -42,6 +42,8 @@ class WaitingJobs {
 
   void add(std::size_t job);
   void remove(const Candidate& candidate);
+  /// One that waits, between two looks.
+  void take_out(std::size_t job);
   /// Priorities are as of `at` from now on, those of later jobs as of their submit.
   void recalculate(SimTime at);
 

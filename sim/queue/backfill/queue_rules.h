@@ -49,6 +49,10 @@ class QueueRules {
   virtual SimTime exempt_until(std::size_t /*running*/, SimTime since) const { return since; }
   /// Of the work that a job has done when it goes, what it need not do again.
   virtual SimDuration kept(SimDuration /*done*/) const { return SimDuration{0}; }
+  /// A job that was chosen goes on so long before it goes.
+  virtual SimDuration grace(std::size_t /*running*/) const { return SimDuration{0}; }
+  /// It never comes back.
+  virtual bool cancels(std::size_t /*running*/) const { return false; }
   /// From when it goes until it may start again.
   virtual SimDuration requeue_delay() const { return SimDuration{0}; }
 

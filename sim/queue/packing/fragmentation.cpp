@@ -1,4 +1,4 @@
-#include "sim/queue/fragmentation.h"
+#include "sim/queue/packing/fragmentation.h"
 
 #include <algorithm>
 #include <map>
