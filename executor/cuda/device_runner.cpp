@@ -71,5 +71,6 @@ DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& g
 }
 template DeviceRunnerPtr<float> make_device_runner<float>(const Layer&, const LayerGeometry&);
 template DeviceRunnerPtr<Bf16> make_device_runner<Bf16>(const Layer&, const LayerGeometry&);
+template DeviceRunnerPtr<Half> make_device_runner<Half>(const Layer&, const LayerGeometry&);
 
 }  // namespace reckon::cuda

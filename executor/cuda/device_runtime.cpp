@@ -12,7 +12,7 @@
 namespace reckon::cuda {
 namespace {
 
-constexpr std::int64_t kLine = 128;  // elements: 256 bytes of bf16
+constexpr std::int64_t kLine = 128;  // elements: 256 bytes of 16 bits
 
 template <class E>
 class DeviceRuntime final : public StepRuntime {
@@ -275,6 +275,8 @@ std::unique_ptr<StepRuntime> make_device_runtime(const ModelGraph& model, Runtim
   RECKON_CHECK(cannot_run_on_device(model).empty());
   if (precision == DevicePrecision::bf16)
     return std::make_unique<DeviceRuntime<Bf16>>(model, options, stream);
+  if (precision == DevicePrecision::fp16)
+    return std::make_unique<DeviceRuntime<Half>>(model, options, stream);
   return std::make_unique<DeviceRuntime<float>>(model, options, stream);
 }
 

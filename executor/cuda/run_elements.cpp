@@ -190,5 +190,6 @@ DeviceRunnerPtr<E> flatten(const LayerGeometry& g) {
   template DeviceRunnerPtr<E> flatten<E>(const LayerGeometry&)
 RECKON_RUN_ELEMENTS_FOR(float);
 RECKON_RUN_ELEMENTS_FOR(Bf16);
+RECKON_RUN_ELEMENTS_FOR(Half);
 
 }  // namespace reckon::cuda::run

@@ -217,5 +217,6 @@ DeviceRunnerPtr<E> softmax_cross_entropy(const SoftmaxCrossEntropy& op, const La
                                                        const LayerGeometry&)
 RECKON_RUN_SEQUENCE_FOR(float);
 RECKON_RUN_SEQUENCE_FOR(Bf16);
+RECKON_RUN_SEQUENCE_FOR(Half);
 
 }  // namespace reckon::cuda::run
