@@ -50,9 +50,8 @@ __device__ void add_product(float (&out)[W / 8][4], const float (&p)[kColumns / 
 #pragma unroll
   for (int k = 0; k < kColumns / 16; ++k) {
     const float(&low)[4] = p[2 * k], (&high)[4] = p[2 * k + 1];
-    const FragmentA a{
-        {two<E>(low[0], low[1]), two<E>(low[2], low[3]), two<E>(high[0], high[1]),
-         two<E>(high[2], high[3])}};
+    const FragmentA a{{two<E>(low[0], low[1]), two<E>(low[2], low[3]), two<E>(high[0], high[1]),
+                       two<E>(high[2], high[3])}};
 #pragma unroll
     for (int j = 0; j < W / 16; ++j) {
       const FragmentB2 b = columns_of_tile<W>(tile, k * 16, j * 16);
@@ -135,8 +134,8 @@ __device__ void next_tile(Softmax& soft, float (&x)[kColumns / 8][4], float (&sh
 
 template <int W, class E>
 __global__ void __launch_bounds__(kThreads)
-    forward_kernel(AttentionShape s, AttentionDropout drop, const E* q, const E* k,
-                   const E* v, E* y, float* log_sums) {
+    forward_kernel(AttentionShape s, AttentionDropout drop, const E* q, const E* k, const E* v,
+                   E* y, float* log_sums) {
   constexpr int kColumns = 64;
   E* q_tile = dynamic_shared<E>();
   E* k_tile = q_tile + kRows * kTileStride<W>;
@@ -201,8 +200,8 @@ __global__ void __launch_bounds__(kThreads)
 template <int W, int kColumns, class E>
 __global__ void __launch_bounds__(kThreads)
     query_gradient_kernel(AttentionShape s, AttentionDropout drop, const E* q, const E* k,
-                          const E* v, const E* dy, const float* log_sums, const float* dots,
-                          E* dq, bool accumulate) {
+                          const E* v, const E* dy, const float* log_sums, const float* dots, E* dq,
+                          bool accumulate) {
   E* q_tile = dynamic_shared<E>();
   E* dy_tile = q_tile + kRows * kTileStride<W>;
   E* k_tile = dy_tile + kRows * kTileStride<W>;
@@ -255,8 +254,8 @@ __global__ void __launch_bounds__(kThreads)
 /// it. Here the rows of a tile are keys and its columns queries.
 template <int W, int kColumns, class E>
 __global__ void __launch_bounds__(kThreads)
-    key_gradient_kernel(AttentionShape s, AttentionDropout drop, const E* q, const E* k,
-                        const E* v, const E* dy, const float* log_sums, const float* dots,
+    key_gradient_kernel(AttentionShape s, AttentionDropout drop, const E* q, const E* k, const E* v,
+                        const E* dy, const float* log_sums, const float* dots,
                         AttentionGradients<E> g) {
   E* k_tile = dynamic_shared<E>();
   E* v_tile = k_tile + kRows * kTileStride<W>;
@@ -324,9 +323,9 @@ dim3 grid_of(std::int64_t rows, std::int64_t heads, std::int64_t batch) {
 }
 
 template <int W, class E>
-cudaError_t backward(const AttentionShape& s, const AttentionDropout& drop, const E* q,
-                     const E* k, const E* v, const E* dy, const float* log_sums,
-                     const float* dots, const AttentionGradients<E>& g, cudaStream_t stream) {
+cudaError_t backward(const AttentionShape& s, const AttentionDropout& drop, const E* q, const E* k,
+                     const E* v, const E* dy, const float* log_sums, const float* dots,
+                     const AttentionGradients<E>& g, cudaStream_t stream) {
   constexpr int kColumns = W > 64 ? 32 : 64;  // what fits into registers
   const std::size_t shared = 2 * tile_bytes<W>(kRows) + 2 * tile_bytes<W>(kColumns);
   if (g.dq != nullptr) {
@@ -357,8 +356,7 @@ bool tiles_take(const AttentionShape& s) {
 
 template <class E>
 cudaError_t tiled_forward(const AttentionShape& s, const AttentionDropout& drop, const E* q,
-                          const E* k, const E* v, E* y, float* log_sums,
-                          cudaStream_t stream) {
+                          const E* k, const E* v, E* y, float* log_sums, cudaStream_t stream) {
   const auto run = [&](auto width) {
     constexpr int W = decltype(width)::value;
     return launch(forward_kernel<W, E>, grid_of(s.tokens, s.heads, s.batch), dim3(kThreads),
@@ -372,20 +370,18 @@ cudaError_t tiled_forward(const AttentionShape& s, const AttentionDropout& drop,
 template <class E>
 cudaError_t tiled_backward(const AttentionShape& s, const AttentionDropout& drop, const E* q,
                            const E* k, const E* v, const E* dy, const float* log_sums,
-                           const float* dots, const AttentionGradients<E>& g,
-                           cudaStream_t stream) {
+                           const float* dots, const AttentionGradients<E>& g, cudaStream_t stream) {
   if (s.head_width == 32) return backward<32>(s, drop, q, k, v, dy, log_sums, dots, g, stream);
   if (s.head_width == 64) return backward<64>(s, drop, q, k, v, dy, log_sums, dots, g, stream);
   return backward<128>(s, drop, q, k, v, dy, log_sums, dots, g, stream);
 }
 
-#define RECKON_TILES_FOR(E)                                                                       \
-  template cudaError_t tiled_forward<E>(const AttentionShape&, const AttentionDropout&, const E*, \
-                                        const E*, const E*, E*, float*, cudaStream_t);            \
-  template cudaError_t tiled_backward<E>(const AttentionShape&, const AttentionDropout&,          \
-                                         const E*, const E*, const E*, const E*, const float*,    \
-                                         const float*, const AttentionGradients<E>&,              \
-                                         cudaStream_t)
+#define RECKON_TILES_FOR(E)                                                                        \
+  template cudaError_t tiled_forward<E>(const AttentionShape&, const AttentionDropout&, const E*,  \
+                                        const E*, const E*, E*, float*, cudaStream_t);             \
+  template cudaError_t tiled_backward<E>(const AttentionShape&, const AttentionDropout&, const E*, \
+                                         const E*, const E*, const E*, const float*, const float*, \
+                                         const AttentionGradients<E>&, cudaStream_t)
 RECKON_TILES_FOR(Bf16);
 RECKON_TILES_FOR(Half);
 

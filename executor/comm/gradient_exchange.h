@@ -110,9 +110,10 @@ class GradientExchange {
   /// unspecified (set them to zero). `step` counts optimizer steps from 0; `learning_rate` is this
   /// step's. Throws CommError.
   virtual ExchangeTimes finish_step(std::int64_t step, double learning_rate) = 0;
-  /// Before finish_step(), by all ranks: gradients are `scale` times what they are. Where one of any
-  /// rank's is not finite no rank updates anything (ExchangeTimes::skipped). The optimizer's count
-  /// leaves out `skipped` earlier steps in which that was so. std::logic_error: this kind does not.
+  /// Before finish_step(), by all ranks: gradients are `scale` times what they are. Where one of
+  /// any rank's is not finite no rank updates anything (ExchangeTimes::skipped). The optimizer's
+  /// count leaves out `skipped` earlier steps in which that was so. std::logic_error: this kind
+  /// does not.
   virtual void scaled_by(double /*scale*/, std::int64_t /*skipped*/) {
     throw std::logic_error("this exchange does not take scaled gradients");
   }

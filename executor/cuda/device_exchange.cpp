@@ -140,8 +140,8 @@ class DeviceExchange final : public GradientExchange {
       if (const auto* sgd = std::get_if<SgdMomentum>(&options_.optimizer))
         check(sgd_momentum(prepare(*sgd), values, first, gradients, count, stream_), "optimizer");
       else
-        check(adamw(prepare(std::get<AdamW>(options_.optimizer)), scaling_.updates_of(step), values, first,
-                    second_.data() + range.first, gradients, count, stream_),
+        check(adamw(prepare(std::get<AdamW>(options_.optimizer)), scaling_.updates_of(step), values,
+                    first, second_.data() + range.first, gradients, count, stream_),
               "optimizer");
     }
     return true;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "executor/cuda/device_memory.h"
+#include "executor/train/device_layers.h"
 #include "executor/train/step_runtime.h"
 
 // The runtime of a ModelGraph on one CUDA device: the schedule and the memory plan of the CPU's,
@@ -12,12 +13,9 @@
 // that of fp16 is the training loop's, executor/train/loss_scale.h].
 namespace reckon::cuda {
 
-/// What a device cannot run of a model, each naming its layer; empty: it runs the model.
-Diagnostics cannot_run_on_device(const ModelGraph& model);
-
 /// Parameters as a device has them, which is what the exchange there works on: every slot begins at
-/// a multiple of 256 bytes, in float and in 16 bits, and is filled up with zeros, whose gradients are
-/// zeros and which no optimizer moves.
+/// a multiple of 256 bytes, in float and in 16 bits, and is filled up with zeros, whose gradients
+/// are zeros and which no optimizer moves.
 ParameterLayout device_layout(const ParameterLayout& layout);
 
 enum class DevicePrecision { fp32, bf16, fp16 };

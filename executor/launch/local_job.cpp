@@ -26,7 +26,8 @@ std::string name_of_rank(const PlannedStrategy& strategy, int rank) {
 }
 
 void keep_nccl_on_this_machine(ProcessSpec& process) {
-  if (std::getenv(kNcclInterface) == nullptr) process.environment.emplace_back(kNcclInterface, "lo");
+  if (std::getenv(kNcclInterface) == nullptr)
+    process.environment.emplace_back(kNcclInterface, "lo");
 }
 
 ProcessSpec process_of(const PlannedStrategy& strategy, const LocalJob& job, const RankOfJob& own,

@@ -39,9 +39,9 @@ struct RankOfJob {
 };
 ProcessSpec process_of(const PlannedStrategy& strategy, const LocalJob& job, const RankOfJob& rank,
                        std::int64_t attempt, const Socket& rendezvous);
-/// Those of each worker (ranks_of_worker()), then one a parameter server: their ranks, by the variables that PyTorch's
-/// launcher sets as well (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
-/// MASTER_PORT).
+/// Those of each worker (ranks_of_worker()), then one a parameter server: their ranks, by the
+/// variables that PyTorch's launcher sets as well (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+/// MASTER_ADDR, MASTER_PORT).
 std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const LocalJob& job,
                                       std::int64_t attempt, const Socket& rendezvous);
 /// They meet at `rendezvous`, which rank 0 inherits: a port that is only named could be taken by

@@ -197,7 +197,8 @@ void GraphRuntime<T>::find_rounded() {
     p.makes_rounded = !computes || !is_loss(op);
     if (p.reads_rounded) most = std::max(most, p.weights + p.biases);
     if (!computes || !is_table(op)) continue;
-    for (const LayerId input : layers[i].layer.inputs) prepared_[index(input)].makes_rounded = false;
+    for (const LayerId input : layers[i].layer.inputs)
+      prepared_[index(input)].makes_rounded = false;
   }
   rounded_ = AlignedBuffer<T>(most);
   for (Prepared& p : prepared_) {

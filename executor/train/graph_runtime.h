@@ -13,8 +13,8 @@
 #include "executor/train/parallel/metered_groups.h"
 #include "executor/train/parallel/rank_model.h"
 #include "executor/train/parameters.h"
-#include "executor/train/rounding.h"
 #include "executor/train/products/aligned_buffer.h"
+#include "executor/train/rounding.h"
 #include "executor/train/schedule.h"
 #include "sim/base/diagnostic.h"
 

@@ -4,8 +4,8 @@
 #include "executor/train/workers.h"
 #include "sim/catalog/precision.h"
 
-// Mixed precision on CPUs, which compute in float: what a device would hold in 16 bits is rounded as
-// it is stored there.
+// Mixed precision on CPUs, which compute in float: what a device would hold in 16 bits is rounded
+// as it is stored there.
 namespace reckon {
 
 /// Of activations, their gradients and the weights that layers read. The weights that the optimizer

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "executor/train/device_layers.h"
 #include "executor/train/graph_runtime.h"
 #include "executor/train/parallel/rank_model.h"
 #include "executor/train/pulled_tables.h"
@@ -93,10 +94,11 @@ Diagnostics cannot_train(const Plan& plan) {
                              "sparse_embeddings: false",
                              strategy.workers * each));
   if (servers && job.precision == Precision::fp16)
-    problems.add("parameter servers do not skip a step whose scaled gradients overflow, and the "
-                 "precision is fp16",
-                 "no server sees the whole gradient: workload.precision: fp32 or bf16, or "
-                 "multi_worker_mirrored");
+    problems.add(
+        "parameter servers do not skip a step whose scaled gradients overflow, and the "
+        "precision is fp16",
+        "no server sees the whole gradient: workload.precision: fp32 or bf16, or "
+        "multi_worker_mirrored");
   if (servers && job.optimizer_settings.clip_norm > 0)
     problems.add(fmt::format("parameter servers do not clip gradients, and clip_norm is {}",
                              job.optimizer_settings.clip_norm),
@@ -118,6 +120,12 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
                  "workload.container names a program of yours that trains on them");
     return std::move(problems.all);
   }
+  if (const Diagnostics layers = cannot_run_on_device(job.model); !layers.empty())
+    problems.add(layers.size() == 1
+                     ? layers[0].what
+                     : fmt::format("{}, nor {} more layers", layers[0].what, layers.size() - 1),
+                 "reckon-worker trains the model on the nodes' CPUs; a program of yours in "
+                 "workload.container may do better");
   if (pulls_rows(job))
     problems.add(fmt::format("reckon-worker's workers that have the rows of a step alone of "
                              "embedding tables train on CPUs, and the nodes of '{}' have {}",

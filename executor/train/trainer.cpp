@@ -162,8 +162,7 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
   m.backward = passes.backward;
 
   report(hooks, step, ProgressPhase::exchanging);
-  if (options_.loss_scale)
-    exchange_.scaled_by(m.loss_scale, options_.loss_scale->skipped_steps());
+  if (options_.loss_scale) exchange_.scaled_by(m.loss_scale, options_.loss_scale->skipped_steps());
   m.exchange = exchange_.finish_step(step, m.learning_rate);
   scale_done(m);
   updates_done_ = m.exchange.next_step;

@@ -43,8 +43,8 @@ struct TrainerOptions {
   std::int64_t steps = 1;        // of the whole training
   std::uint64_t seed = 1;
   Recompute recompute = Recompute::none;
-  PlannedOptimizer optimizer;         // its schedule
-  std::size_t optimizer_buffers = 1;  // FlatOptimizer::state(): 2 of AdamW
+  PlannedOptimizer optimizer;           // its schedule
+  std::size_t optimizer_buffers = 1;    // FlatOptimizer::state(): 2 of AdamW
   std::optional<LossScale> loss_scale;  // of fp16, as it begins
   int data_threads = 1;
   /// Where rows of embedding tables are pulled: this rank's state has the whole tables, too.
@@ -59,7 +59,7 @@ struct StepMeasurement {
                              // see PassTimes::loss
   double learning_rate = 0;
   double loss_scale = 1;  // of fp16: what this step's was; exchange.skipped: it was too large
-  Seconds seconds{};  // since the step before was measured; `checkpoint` among it
+  Seconds seconds{};      // since the step before was measured; `checkpoint` among it
   Seconds data_wait{}, forward{}, backward{}, checkpoint{};
   ExchangeTimes exchange;  // its `apply` is the optimizer
 };

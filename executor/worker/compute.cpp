@@ -53,7 +53,7 @@ std::optional<Refusal> refusal(const PlannedWorkload& job, const WorkerIdentity&
     return Refusal{fmt::format("the plan's precision is {}; devices train in fp32, bf16 or fp16",
                                to_text(job.precision)),
                    true};
-  const Diagnostics errors = cuda::cannot_run_on_device(job.model);
+  const Diagnostics errors = cannot_run_on_device(job.model);
   if (!errors.empty()) return Refusal{errors[0].what, true};
   return std::nullopt;
 }
@@ -90,8 +90,8 @@ class CudaCompute final : public Compute {
   }
   std::unique_ptr<GradientExchange> stage(std::unique_ptr<GradientExchange> host) override {
     const bool in_lockstep = job_.strategy.synchronous() && job_.strategy.backup_workers() == 0;
-    cuda::StagedWorker worker{.devices = nccl_.get(), .hosts = of_worker_,
-                              .in_lockstep = in_lockstep};
+    cuda::StagedWorker worker{
+        .devices = nccl_.get(), .hosts = of_worker_, .in_lockstep = in_lockstep};
     return cuda::make_staged_exchange(std::move(host), parameter_layout(job_.model),
                                       device_.stream(), worker);
   }
@@ -128,15 +128,6 @@ std::string why_too_few_devices(DeviceWish wish, int ranks) {
 #else
   return why_too_few_devices(wish, ranks, 0);
 #endif
-}
-
-std::string why_too_few_devices(DeviceWish wish, int ranks, int devices) {
-  const bool none_wanted = wish == DeviceWish::cpu || (wish == DeviceWish::automatic && devices == 0);
-  if (none_wanted || devices >= ranks) return "";
-  return fmt::format(
-      "the worker has {} ranks, one a GPU, and {} here: give it as many (nvidia.com/gpu: {}, "
-      "CUDA_VISIBLE_DEVICES), change workload.strategy.accelerators_per_worker, or --device cpu",
-      ranks, devices == 1 ? "1 GPU is" : fmt::format("{} GPUs are", devices), ranks);
 }
 
 std::string device_libraries() {

@@ -36,8 +36,6 @@ std::string device_libraries();
 /// Why the ranks of a worker cannot have a device each, where some are here; "": they can, or there
 /// are none at all and they compute on CPUs, or were told to.
 std::string why_too_few_devices(DeviceWish wish, int ranks);
-/// The same of so many devices.
-std::string why_too_few_devices(DeviceWish wish, int ranks, int devices);
 
 /// The device of `me.local_rank` where options.device says so: null: the CPU. `peers`: all ranks
 /// choose the same, the CPU where one of them cannot have a device; where the job is the reason, it

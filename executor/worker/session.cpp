@@ -191,9 +191,10 @@ void Session::decide_alone(std::int64_t done) {
 
 void Session::record(const StepMeasurement& m) {
   if (m.exchange.skipped && communicator_.rank() == 0)
-    print_error(fmt::format("reckon-worker: step {} updated nothing: gradients overflow at a loss "
-                            "scale of {:.6g}; it is {:.6g} now\n",
-                            m.step, m.loss_scale, m.loss_scale / 2));
+    print_error(
+        fmt::format("reckon-worker: step {} updated nothing: gradients overflow at a loss "
+                    "scale of {:.6g}; it is {:.6g} now\n",
+                    m.step, m.loss_scale, m.loss_scale / 2));
   const ExchangeTimes& x = m.exchange;
   const Seconds step = m.seconds - m.checkpoint;  // what a save costs is recorded as a save
   if (keeps_records()) {

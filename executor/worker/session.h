@@ -26,8 +26,7 @@ class Session {
   /// knows. `of_worker`: where parameter servers see several ranks as one worker, those; else null.
   Session(const JobOptions& options, const Plan& plan, const PlanDigests& digests, int attempt,
           Communicator& communicator, Communicator* of_worker, GradientExchange& exchange,
-          Trainer& trainer,
-          std::int64_t steps, ComputeName compute);
+          Trainer& trainer, std::int64_t steps, ComputeName compute);
 
   /// Orders may tell the ranks to regroup: they leave behind a step. `saves`: which is saved then,
   /// as nobody keeps its state.

@@ -42,14 +42,14 @@ LayoutTraining make_training(const JobOptions& options, const PlannedWorkload& j
   LayoutTraining training{.share = share_of(job, me.rank, me.workers)};
   if (servers) {
     if (of_worker == nullptr || of_worker->rank() == 0)
-      training.exchange = make_ps_exchange(*peers.membership, me.job, server_job(options, job, me),
-                                           kServerTimeout);
+      training.exchange =
+          make_ps_exchange(*peers.membership, me.job, server_job(options, job, me), kServerTimeout);
     if (compute)
       training.exchange = compute->stage(std::move(training.exchange));
     else if (of_worker)
-      training.exchange = make_worker_exchange(
-          *of_worker, std::move(training.exchange),
-          job.strategy.synchronous() && job.strategy.backup_workers() == 0);
+      training.exchange =
+          make_worker_exchange(*of_worker, std::move(training.exchange),
+                               job.strategy.synchronous() && job.strategy.backup_workers() == 0);
   } else {
     training.exchange = compute->make_exchange();
   }
@@ -138,24 +138,24 @@ int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIden
           micro_batch_of(share.own, options.micro_batch.value_or(job.strategy.layout.micro_batch)),
       .recompute = job.strategy.layout.recompute,
       .seed = plan.seed,
-      .layout =
-          pulls_rows(job) ? std::optional(pulled_layout(job.model, share.own)) : std::nullopt,
+      .layout = pulls_rows(job) ? std::optional(pulled_layout(job.model, share.own)) : std::nullopt,
       .rounding = rounding_of(job.precision)};
-  LayoutTraining training = make_training(options, job, me, peers, of_worker.get(), compute.get(), passes, workers);
-  Trainer trainer(job.model,
-                  {.share = training.share,
-                   .micro_batch = passes.batch,
-                   .steps = job.steps,
-                   .seed = plan.seed,
-                   .recompute = job.strategy.layout.recompute,
-                   .optimizer = job.optimizer_settings,
-                   .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
-                   .loss_scale = job.precision == Precision::fp16
-                                     ? std::optional<LossScale>(LossScale())
-                                     : std::nullopt,
-                   .data_threads = options.data_threads,
-                   .keeps_tables = me.rank == 0},
-                  prepared.source, *training.exchange, workers, std::move(training.runtime));
+  LayoutTraining training =
+      make_training(options, job, me, peers, of_worker.get(), compute.get(), passes, workers);
+  Trainer trainer(
+      job.model,
+      {.share = training.share,
+       .micro_batch = passes.batch,
+       .steps = job.steps,
+       .seed = plan.seed,
+       .recompute = job.strategy.layout.recompute,
+       .optimizer = job.optimizer_settings,
+       .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
+       .loss_scale =
+           job.precision == Precision::fp16 ? std::optional<LossScale>(LossScale()) : std::nullopt,
+       .data_threads = options.data_threads,
+       .keeps_tables = me.rank == 0},
+      prepared.source, *training.exchange, workers, std::move(training.runtime));
   const ComputeName name =
       compute ? compute->name()
               : ComputeName{.precision = std::string(to_text(held_in(passes.rounding))),

@@ -29,7 +29,7 @@ std::string devices_job(const std::string& strategy, int nodes, int steps,
          "  train: {steps: " +
          std::to_string(steps) +
          "}\n  precision: fp32\n  global_batch: 16\n  strategy: " + strategy + "\n" + more +
-         "  optimizer: {kind: sgd, learning_rate: 0.01, momentum: 0.9}\n"
+         "  optimizer: {kind: sgd, learning_rate: 0.01, momentum: 0.9, clip_norm: 0}\n"
          "  checkpoint: {interval: none}\n"
          "cluster:\n  provider: on_premises\n  pools:\n"
          "    - {name: here, machine: {vcpu: 8, memory: 64GiB, network: 10Gbps}, accelerator: "
@@ -137,7 +137,7 @@ TEST_CASE("two workers of two devices train what four workers of one train, to t
 
 TEST_CASE("mirrored over the devices of one worker needs nobody else, and a layout runs as well") {
   const Workspace w;
-  w.write("one.yaml", devices_job("{kind: single, accelerators_per_worker: 1}", 1, 10));
+  w.write("one.yaml", devices_job("{kind: single}", 1, 10));
   w.write("mirrored.yaml", devices_job("{kind: mirrored}", 1, 10));
   w.write("tensor.yaml",
           devices_job("{kind: model_parallel, data: 2, tensor: 2, micro_batch: 4}", 2, 10));
@@ -186,12 +186,16 @@ TEST_CASE("with one of its ranks a worker is lost, and all of its ranks are star
   const auto lives = [&](std::size_t rank) {
     return std::ranges::find(behind, before[rank]) != behind.end();
   };
-  CHECK((lives(0) && lives(1)));    // of the other worker
+  CHECK((lives(0) && lives(1)));  // of the other worker
   CHECK_FALSE((lives(2) || lives(3)));
   const Measurements read = devices_records(w, "run");
   REQUIRE(read.interruptions.size() == 1);
   CHECK(read.interruptions[0].rank == 3);
-  CHECK((read.interruptions[0].lost_steps == 0) == keeps);
+  // Without copies it goes on from a checkpoint.
+  if (keeps)
+    CHECK(read.interruptions[0].lost_steps == 0);
+  else
+    CHECK(read.runs.back().first_step % 10 == 0);
   CHECK(contains(job.errors(), "rank 3 (worker 1) was killed by signal 9"));
   CHECK((devices_weights(w, "run") == expected));
 }
@@ -206,8 +210,7 @@ TEST_CASE("a worker ends as its rank did, the others lose a peer, and all go on 
     ::kill(pair.ranks(1)[1], SIGKILL);
     CHECK(pair.code(1) == 128 + SIGKILL);
     CHECK(pair.code(0) == 76);
-    CHECK(contains(read_all(w.path("worker1.txt")),
-                   "rank 3 was killed by signal 9"));
+    CHECK(contains(read_all(w.path("worker1.txt")), "rank 3 was killed by signal 9"));
   }
   {  // asked to stop all ranks of both save and end
     WorkerPair pair(w, "--out run --checkpoint-steps 10 --attempt 1");
@@ -222,9 +225,8 @@ TEST_CASE("a worker ends as its rank did, the others lose a peer, and all go on 
     const std::vector<pid_t> ranks = pair.ranks(0);
     ::kill(pair.workers[0]->id(), SIGKILL);
     CHECK(pair.code(1) == 76);
-    CHECK(wait_until([&] {
-      return std::ranges::none_of(ranks, [](pid_t id) { return ::kill(id, 0) == 0; });
-    }));
+    CHECK(wait_until(
+        [&] { return std::ranges::none_of(ranks, [](pid_t id) { return ::kill(id, 0) == 0; }); }));
   }
   WorkerPair pair(w, "--out run --checkpoint-steps 10 --attempt 3");
   CHECK(pair.code(0) == 0);
@@ -270,10 +272,12 @@ TEST_CASE("parameter servers see the ranks of a worker as one, and go on with th
   CHECK((devices_weights(w, "run") == expected));
 
   const std::string mode = GENERATE(as<std::string>(), "asynchronous", "synchronous");
-  w.write("mode.yaml",
-          servers_job("{kind: parameter_server, accelerators_per_worker: 2, mode: " + mode +
-                          (mode == "synchronous" ? ", backup_workers: 1" : "") + "}",
-                      3, 30));
+  std::string other =
+      servers_job("{kind: parameter_server, accelerators_per_worker: 2, mode: " + mode +
+                      (mode == "synchronous" ? ", backup_workers: 1}" : "}"),
+                  3, 30);
+  other.replace(other.find("global_batch: 16"), 16, "global_batch: 24");
+  w.write("mode.yaml", other);
   devices_run(w, "mode.yaml", "mode");
   const Measurements steps = devices_records(w, "mode");
   for (int rank = 0; rank < 6; ++rank) {  // those of a worker take the same steps
@@ -288,7 +292,8 @@ TEST_CASE("parameter servers see the ranks of a worker as one, and go on with th
 }
 
 TEST_CASE("fp16 skips what overflows on all ranks alike, and goes on with the scale of the loss") {
-  // Slopes of squared errors, scaled by 2^16 at first, leave fp16 in the first steps.
+  // The slope of a squared error is twice the error, here of one sample in four: scaled by 2^16 it
+  // leaves fp16 (65,504) where the error is 2, which some of these targets are away.
   const auto half_job = [](const std::string& strategy) {
     std::string text = devices_job(strategy, 2, 120);
     const auto replace = [&](const std::string& from, const std::string& to) {
@@ -302,18 +307,20 @@ TEST_CASE("fp16 skips what overflows on all ranks alike, and goes on with the sc
                  "112B}\n");
     replace("precision: fp32", "precision: fp16");
     replace("learning_rate: 0.01", "learning_rate: 0.0001");
+    replace("global_batch: 16", "global_batch: 4");
     return text;
   };
   const Workspace w;
-  const std::string strategy =
-      GENERATE(as<std::string>(), "{kind: multi_worker_mirrored}", "{kind: sharded, zero_stage: 3}");
+  const std::string strategy = GENERATE(as<std::string>(), "{kind: multi_worker_mirrored}",
+                                        "{kind: sharded, zero_stage: 3}");
   INFO(strategy);
   w.write("job.yaml", half_job(strategy));
   BackgroundJob straight(w, "job.yaml", "straight", kDevicesRun);
   REQUIRE(straight.code() == 0);
   const std::string said = straight.errors();
-  CHECK(contains(said, "step 0 updated nothing: gradients overflow at a loss scale of 65536; it is "
-                       "32768 now"));
+  CHECK(contains(said,
+                 " updated nothing: gradients overflow at a loss scale of 65536; it is 32768 "
+                 "now"));
   const auto expected = devices_weights(w, "straight");
   CHECK(devices_records(w, "straight").runs.at(0).precision == "fp16");
   BackgroundJob job(w, "job.yaml", "run", kDevicesRun);
@@ -335,8 +342,7 @@ TEST_CASE("fp16 skips what overflows on all ranks alike, and goes on with the sc
 TEST_CASE("a number of processes that is neither workers nor ranks is refused with both") {
   const Workspace w;
   w.write("job.yaml", devices_job("{kind: multi_worker_mirrored}", 2, 10));
-  const Output three =
-      w.run_shell(kWorker + "job.yaml --workers 3 --rank 0" + meeting_point(w));
+  const Output three = w.run_shell(kWorker + "job.yaml --workers 3 --rank 0" + meeting_point(w));
   CHECK(three.code == 2);
   CHECK_THAT(three.err,
              Catch::Contains("the plan has 2 workers of 2 ranks each, this job has 3 processes") &&

@@ -148,9 +148,9 @@ void Server::serve(Connection& connection) {
     state_.left(worker);
   } catch (const std::exception& error) {
     if (worker >= 0)
-      state_.fail(fmt::format("{}: {}", membership_.name_of(job_.rank_of_worker(worker)),
-                              error.what()),
-                  {job_.rank_of_worker(worker)});
+      state_.fail(
+          fmt::format("{}: {}", membership_.name_of(job_.rank_of_worker(worker)), error.what()),
+          {job_.rank_of_worker(worker)});
   }
   if (const auto failure = state_.failure(); failure && worker >= 0) {
     try {
@@ -328,9 +328,12 @@ void Server::answer_rows(Channel& channel, int worker, const MessageHead& head) 
 
 /// The values of `step` did not come in time, or the job has failed.
 void Server::give_up_on(std::int64_t step) {
-  const std::vector<int> missing = state_.behind(step - 1);
+  std::vector<int> missing = state_.behind(step - 1);
   std::vector<std::string> names;
-  for (const int w : missing) names.push_back(membership_.name_of(job_.rank_of_worker(w)));
+  for (int& worker : missing) {
+    worker = job_.rank_of_worker(worker);
+    names.push_back(membership_.name_of(worker));
+  }
   state_.fail(fmt::format("no gradients of step {} for {:.3g} s from {}", step - 1,
                           timeout_.count(), fmt::join(names, ", ")),
               missing);  // no effect where the wait ended by another failure

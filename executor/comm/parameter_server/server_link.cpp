@@ -25,12 +25,10 @@ ServerLink::ServerLink(const Membership& membership, const std::string& job_name
         connect_to_process(membership.members()[member].address, membership.options().secret,
                            {Listening::As::parameter_server, std::uint32_t(member)},
                            {job_name, std::uint32_t(membership.rank())}, Deadline::after(timeout));
-    send(
-        ServerMessage::hello, 0,
-        encode(Greeting{
-            .attempt = membership.attempt(),
-            .worker = membership.rank() / job.ranks_of_worker,
-            .digest = job.digest()}));
+    send(ServerMessage::hello, 0,
+         encode(Greeting{.attempt = membership.attempt(),
+                         .worker = membership.rank() / job.ranks_of_worker,
+                         .digest = job.digest()}));
     expect(ServerMessage::welcome);
   } catch (const CommError&) {
     throw;

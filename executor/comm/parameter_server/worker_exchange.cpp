@@ -113,8 +113,7 @@ std::vector<std::span<float>> share_buffers(Communicator& worker,
     own.assign(std::size_t(size[0]), std::vector<float>(std::size_t(size[1])));
     shared.assign(own.begin(), own.end());
   }
-  for (const std::span<float> buffer : shared)
-    worker.broadcast(std::as_writable_bytes(buffer), 0);
+  for (const std::span<float> buffer : shared) worker.broadcast(std::as_writable_bytes(buffer), 0);
   return shared;
 }
 

@@ -9,14 +9,14 @@
 
 namespace reckon {
 
-/// A worker of several ranks as its parameter servers see it: one. Its ranks add up their gradients,
-/// each range as soon as it is final, behind the backward pass; the first of them has `servers`, an
-/// exchange with the servers, hands the sums to it and gives the others the new values. The ranks of
-/// a worker take the same steps. `worker`: they alone, used by a thread of this exchange; it and
-/// all ranks' exchanges are made and used alike. `servers`: null on all but rank 0; it does not pull
-/// rows. Sums are in the order that
-/// `worker` has. `in_lockstep`: all ranks of the job take the same steps, and then all ask for the
-/// optimizer's state together; else rank 0 alone does. Throws what both throw.
+/// A worker of several ranks as its parameter servers see it: one. Its ranks add up their
+/// gradients, each range as soon as it is final, behind the backward pass; the first of them has
+/// `servers`, an exchange with the servers, hands the sums to it and gives the others the new
+/// values. The ranks of a worker take the same steps. `worker`: they alone, used by a thread of
+/// this exchange; it and all ranks' exchanges are made and used alike. `servers`: null on all but
+/// rank 0; it does not pull rows. Sums are in the order that `worker` has. `in_lockstep`: all ranks
+/// of the job take the same steps, and then all ask for the optimizer's state together; else rank 0
+/// alone does. Throws what both throw.
 std::unique_ptr<GradientExchange> make_worker_exchange(Communicator& worker,
                                                        std::unique_ptr<GradientExchange> servers,
                                                        bool in_lockstep);

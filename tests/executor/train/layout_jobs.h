@@ -41,8 +41,8 @@ struct LayoutRun {
   /// Whole tensors, NaN where other ranks have them; without copies; with running statistics.
   std::map<std::string, std::vector<float>> by_name;
   std::vector<double> seconds;
-  std::vector<Bytes> sent;  // by this rank
-  std::vector<bool> skipped;    // of fp16, by step; and the scales of the loss
+  std::vector<Bytes> sent;    // by this rank
+  std::vector<bool> skipped;  // of fp16, by step; and the scales of the loss
   std::vector<double> scales;
 };
 using AtEnd = std::function<void(Trainer&, GradientExchange&, Communicator&)>;
@@ -59,8 +59,7 @@ inline void take_tensors(Trainer& trainer, LayoutRun& run) {
 }
 
 inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std::int64_t steps,
-                            const AtEnd& at_end = {},
-                            float first_scale = LossScale::kFirst) {
+                            const AtEnd& at_end = {}, float first_scale = LossScale::kFirst) {
   Workers workers(1);
   const auto data = open_data({}, {}, job.model, 9, 40);
   const RuntimeOptions passes{.batch = job.strategy.layout.micro_batch,
@@ -69,18 +68,18 @@ inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std
                               .rounding = rounding_of(job.precision)};
   LayoutTraining training = make_layout_training(job, peers, passes, workers);
   GradientExchange& exchange = *training.exchange;
-  Trainer trainer(job.model,
-                  {.share = training.share,
-                   .micro_batch = passes.batch,
-                   .steps = steps,
-                   .seed = 4,
-                   .recompute = passes.recompute,
-                   .optimizer = job.optimizer_settings,
-                   .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
-                   .loss_scale = job.precision == Precision::fp16
-                                     ? std::optional(LossScale(first_scale))
-                                     : std::nullopt},
-                  *data, exchange, workers, std::move(training.runtime));
+  Trainer trainer(
+      job.model,
+      {.share = training.share,
+       .micro_batch = passes.batch,
+       .steps = steps,
+       .seed = 4,
+       .recompute = passes.recompute,
+       .optimizer = job.optimizer_settings,
+       .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
+       .loss_scale =
+           job.precision == Precision::fp16 ? std::optional(LossScale(first_scale)) : std::nullopt},
+      *data, exchange, workers, std::move(training.runtime));
   trainer.start();
   LayoutRun run;
   TrainerHooks hooks;

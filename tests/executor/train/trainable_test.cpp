@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "executor/train/device_wish.h"
 #include "executor/train/recipe.h"
 #include "support/scenario_text.h"
 
@@ -33,6 +34,17 @@ TEST_CASE("the ranks of a worker are its devices, on CPUs it is one") {
   CHECK(cannot_train(four).empty());
 }
 
+TEST_CASE("fewer devices than ranks are refused, none at all is a worker on CPUs") {
+  CHECK(why_too_few_devices(DeviceWish::automatic, 8, 8).empty());
+  CHECK(why_too_few_devices(DeviceWish::automatic, 8, 16).empty());
+  CHECK(why_too_few_devices(DeviceWish::automatic, 8, 0).empty());
+  CHECK(why_too_few_devices(DeviceWish::cpu, 8, 4).empty());
+  CHECK_THAT(why_too_few_devices(DeviceWish::automatic, 8, 4),
+             Contains("8 ranks, one a GPU, and 4 GPUs are here") && Contains("nvidia.com/gpu: 8"));
+  CHECK_THAT(why_too_few_devices(DeviceWish::cuda, 2, 1), Contains("1 GPU is here"));
+  CHECK_THAT(why_too_few_devices(DeviceWish::cuda, 2, 0), Contains("0 GPUs are here"));
+}
+
 TEST_CASE("accelerators that reckon-worker does not train on are named") {
   CHECK_THAT(format(leaves_accelerators_idle(planned("tpu-v2-8"))),
              Contains("trains on CPUs and NVIDIA's GPUs") && Contains("TPU-v2"));
@@ -40,6 +52,8 @@ TEST_CASE("accelerators that reckon-worker does not train on are named") {
   CHECK_THAT(format(leaves_accelerators_idle(planned("recommender-sparse-servers"))),
              Contains("rows of a step alone of embedding tables train on CPUs") &&
                  Contains("sparse_embeddings: false"));
+  CHECK_THAT(format(leaves_accelerators_idle(planned("selectel-t4"))),
+             Contains("is a grouped convolution") && Contains("more layers"));
   CHECK(leaves_accelerators_idle(planned("small-mlp-cpu")).empty());
 }
 
