@@ -1,7 +1,5 @@
 #include "kernels/attention.h"
 
-#include <type_traits>
-
 #include "kernels/attention_common.cuh"
 
 // Key by key: a warp a row, for every element type and width. Tiles on tensor cores are in
@@ -146,7 +144,7 @@ __global__ void key_gradient_kernel(AttentionShape s, AttentionDropout drop, con
 
 template <class E>
 bool on_tiles(const AttentionShape& s, const E* q, const E* k, const E* v, const E* y) {
-  return std::is_same_v<E, Bf16> && tiles_take(s) && aligned16(q, k, v, y);
+  return sizeof(E) == 2 && tiles_take(s) && aligned16(q, k, v, y);
 }
 
 }  // namespace
@@ -155,7 +153,7 @@ template <class E>
 cudaError_t attention_forward(const AttentionShape& s, const AttentionDropout& drop, const E* q,
                               const E* k, const E* v, E* y, float* log_sums, cudaStream_t stream) {
   if (s.head_width > 32 * kParts || s.heads % s.kv_heads != 0) return cudaErrorInvalidValue;
-  if constexpr (std::is_same_v<E, Bf16>)
+  if constexpr (sizeof(E) == 2)
     if (on_tiles(s, q, k, v, y)) return tiled_forward(s, drop, q, k, v, y, log_sums, stream);
   return launch(forward_kernel<E>, dim3(warps_for(s.batch * s.heads * s.tokens)), dim3(32 * kWarps),
                 0, stream, s, drop, q, k, v, y, log_sums);
@@ -170,7 +168,7 @@ cudaError_t attention_backward(const AttentionShape& s, const AttentionDropout& 
   const dim3 block(32 * kWarps), rows(warps_for(s.batch * s.heads * s.tokens));
   cudaError_t status = launch(dots_kernel<E>, rows, block, 0, stream, s, y, dy, dots);
   if (status != cudaSuccess) return status;
-  if constexpr (std::is_same_v<E, Bf16>)
+  if constexpr (sizeof(E) == 2)
     if (on_tiles(s, q, k, v, dy) && aligned16(g.dq, g.dk, g.dv))
       return tiled_backward(s, drop, q, k, v, dy, log_sums, dots, g, stream);
   if (g.dq != nullptr)
@@ -190,5 +188,6 @@ cudaError_t attention_backward(const AttentionShape& s, const AttentionDropout& 
       const E*, const float*, float*, const AttentionGradients<E>&, cudaStream_t)
 RECKON_ATTENTION_FOR(float);
 RECKON_ATTENTION_FOR(Bf16);
+RECKON_ATTENTION_FOR(Half);
 
 }  // namespace reckon::gpu

@@ -56,14 +56,15 @@ __device__ inline float scale_of(const AttentionShape& s) {
   return 1.0f / sqrtf(static_cast<float>(s.head_width));
 }
 
-// attention_tiles.cu: Bf16 on tensor cores. True where it takes the shape.
+// attention_tiles.cu: Bf16 and Half on tensor cores. True where it takes the shape.
 bool tiles_take(const AttentionShape& s);
-cudaError_t tiled_forward(const AttentionShape& s, const AttentionDropout& drop, const Bf16* q,
-                          const Bf16* k, const Bf16* v, Bf16* y, float* log_sums,
-                          cudaStream_t stream);
-cudaError_t tiled_backward(const AttentionShape& s, const AttentionDropout& drop, const Bf16* q,
-                           const Bf16* k, const Bf16* v, const Bf16* dy, const float* log_sums,
-                           const float* dots, const AttentionGradients<Bf16>& gradients,
+template <class E>
+cudaError_t tiled_forward(const AttentionShape& s, const AttentionDropout& drop, const E* q,
+                          const E* k, const E* v, E* y, float* log_sums, cudaStream_t stream);
+template <class E>
+cudaError_t tiled_backward(const AttentionShape& s, const AttentionDropout& drop, const E* q,
+                           const E* k, const E* v, const E* dy, const float* log_sums,
+                           const float* dots, const AttentionGradients<E>& gradients,
                            cudaStream_t stream);
 
 }  // namespace reckon::gpu

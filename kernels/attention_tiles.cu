@@ -11,21 +11,21 @@ namespace {
 constexpr int kRows = 64, kThreads = 128;
 
 /// rows [first, first + kCount) of a head to shared memory; rows from `limit` on are zeros.
-template <int W, int kCount>
-__device__ void load_tile(Bf16* tile, const Bf16* head, std::int64_t stride, std::int64_t first,
+template <int W, int kCount, class E>
+__device__ void load_tile(E* tile, const E* head, std::int64_t stride, std::int64_t first,
                           std::int64_t limit) {
   constexpr int kChunks = W / 8;  // of 16 bytes
   for (int i = static_cast<int>(threadIdx.x); i < kCount * kChunks; i += kThreads) {
     const int row = i / kChunks, column = i % kChunks * 8;
-    Pack<Bf16, 8> pack{};
+    Pack<E, 8> pack{};
     if (first + row < limit) pack = load<8>(head + (first + row) * stride + column);
     store(tile + row * kTileStride<W> + column, pack);
   }
 }
 
 /// out (16 x kColumns of this warp) = a_tile rows . b_tile rows
-template <int W, int kColumns>
-__device__ void scores(float (&out)[kColumns / 8][4], const Bf16* a_tile, const Bf16* b_tile) {
+template <int W, int kColumns, class E>
+__device__ void scores(float (&out)[kColumns / 8][4], const E* a_tile, const E* b_tile) {
   const int row = static_cast<int>(threadIdx.x / 32) * 16;
 #pragma unroll
   for (int j = 0; j < kColumns / 8; ++j)
@@ -37,26 +37,26 @@ __device__ void scores(float (&out)[kColumns / 8][4], const Bf16* a_tile, const 
 #pragma unroll
     for (int j = 0; j < kColumns / 16; ++j) {
       const FragmentB2 b = transpose_of_tile<W>(b_tile, j * 16, k);
-      multiply_add(out[2 * j], a, b, 0);
-      multiply_add(out[2 * j + 1], a, b, 1);
+      multiply_add<E>(out[2 * j], a, b, 0);
+      multiply_add<E>(out[2 * j + 1], a, b, 1);
     }
   }
 }
 
 /// out (16 x W of this warp) += p (16 x kColumns) . tile
-template <int W, int kColumns>
+template <int W, int kColumns, class E>
 __device__ void add_product(float (&out)[W / 8][4], const float (&p)[kColumns / 8][4],
-                            const Bf16* tile) {
+                            const E* tile) {
 #pragma unroll
   for (int k = 0; k < kColumns / 16; ++k) {
     const float(&low)[4] = p[2 * k], (&high)[4] = p[2 * k + 1];
-    const FragmentA a{
-        {two(low[0], low[1]), two(low[2], low[3]), two(high[0], high[1]), two(high[2], high[3])}};
+    const FragmentA a{{two<E>(low[0], low[1]), two<E>(low[2], low[3]), two<E>(high[0], high[1]),
+                       two<E>(high[2], high[3])}};
 #pragma unroll
     for (int j = 0; j < W / 16; ++j) {
       const FragmentB2 b = columns_of_tile<W>(tile, k * 16, j * 16);
-      multiply_add(out[2 * j], a, b, 0);
-      multiply_add(out[2 * j + 1], a, b, 1);
+      multiply_add<E>(out[2 * j], a, b, 0);
+      multiply_add<E>(out[2 * j + 1], a, b, 1);
     }
   }
 }
@@ -79,8 +79,8 @@ __device__ inline float quad_sum(float x) {
 }
 
 /// Rows [first + ...] of a (.., stride) matrix get the warp's 16 x W sums.
-template <int W>
-__device__ void write_rows(Bf16* head, std::int64_t stride, std::int64_t first, std::int64_t limit,
+template <int W, class E>
+__device__ void write_rows(E* head, std::int64_t stride, std::int64_t first, std::int64_t limit,
                            const float (&sums)[W / 8][4], bool accumulate) {
 #pragma unroll
   for (int j = 0; j < W / 8; ++j)
@@ -88,8 +88,8 @@ __device__ void write_rows(Bf16* head, std::int64_t stride, std::int64_t first, 
     for (int i = 0; i < 4; i += 2) {
       const std::int64_t row = first + row_of(i);
       if (row >= limit) continue;
-      Bf16* to = head + row * stride + column_of(j, i);
-      Pack<Bf16, 2> pack{};
+      E* to = head + row * stride + column_of(j, i);
+      Pack<E, 2> pack{};
       if (accumulate) pack = load<2>(to);
       pack.at[0] = put(pack.at[0], accumulate, sums[j][i]);
       pack.at[1] = put(pack.at[1], accumulate, sums[j][i + 1]);
@@ -99,7 +99,7 @@ __device__ void write_rows(Bf16* head, std::int64_t stride, std::int64_t first, 
 
 template <int W>
 constexpr std::size_t tile_bytes(int rows) {
-  return sizeof(Bf16) * kTileStride<W> * static_cast<std::size_t>(rows);
+  return sizeof(std::uint16_t) * kTileStride<W> * static_cast<std::size_t>(rows);
 }
 
 /// The online softmax of this thread's two rows.
@@ -132,20 +132,20 @@ __device__ void next_tile(Softmax& soft, float (&x)[kColumns / 8][4], float (&sh
   }
 }
 
-template <int W>
+template <int W, class E>
 __global__ void __launch_bounds__(kThreads)
-    forward_kernel(AttentionShape s, AttentionDropout drop, const Bf16* q, const Bf16* k,
-                   const Bf16* v, Bf16* y, float* log_sums) {
+    forward_kernel(AttentionShape s, AttentionDropout drop, const E* q, const E* k, const E* v,
+                   E* y, float* log_sums) {
   constexpr int kColumns = 64;
-  Bf16* q_tile = dynamic_shared<Bf16>();
-  Bf16* k_tile = q_tile + kRows * kTileStride<W>;
-  Bf16* v_tile = k_tile + kColumns * kTileStride<W>;
+  E* q_tile = dynamic_shared<E>();
+  E* k_tile = q_tile + kRows * kTileStride<W>;
+  E* v_tile = k_tile + kColumns * kTileStride<W>;
   const std::int64_t b = blockIdx.z, head = blockIdx.y, kv_head = head / (s.heads / s.kv_heads);
   // The longest rows first: blocks start in the order of their numbers.
   const std::int64_t first = std::int64_t{gridDim.x - 1 - blockIdx.x} * kRows;
   const std::int64_t last = first + kRows < s.tokens ? first + kRows : s.tokens;
-  const Bf16* keys = k + b * s.seen * s.kv_stride + kv_head * W;
-  const Bf16* values = v + b * s.seen * s.kv_stride + kv_head * W;
+  const E* keys = k + b * s.seen * s.kv_stride + kv_head * W;
+  const E* values = v + b * s.seen * s.kv_stride + kv_head * W;
   load_tile<W, kRows>(q_tile, q + b * s.tokens * s.q_stride + head * W, s.q_stride, first,
                       s.tokens);
   const float scale = scale_of(s) * kLog2e;
@@ -197,20 +197,20 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// dq = sum over keys of ds k, ds = p (dp - dots) / sqrt(w).
-template <int W, int kColumns>
+template <int W, int kColumns, class E>
 __global__ void __launch_bounds__(kThreads)
-    query_gradient_kernel(AttentionShape s, AttentionDropout drop, const Bf16* q, const Bf16* k,
-                          const Bf16* v, const Bf16* dy, const float* log_sums, const float* dots,
-                          Bf16* dq, bool accumulate) {
-  Bf16* q_tile = dynamic_shared<Bf16>();
-  Bf16* dy_tile = q_tile + kRows * kTileStride<W>;
-  Bf16* k_tile = dy_tile + kRows * kTileStride<W>;
-  Bf16* v_tile = k_tile + kColumns * kTileStride<W>;
+    query_gradient_kernel(AttentionShape s, AttentionDropout drop, const E* q, const E* k,
+                          const E* v, const E* dy, const float* log_sums, const float* dots, E* dq,
+                          bool accumulate) {
+  E* q_tile = dynamic_shared<E>();
+  E* dy_tile = q_tile + kRows * kTileStride<W>;
+  E* k_tile = dy_tile + kRows * kTileStride<W>;
+  E* v_tile = k_tile + kColumns * kTileStride<W>;
   const std::int64_t b = blockIdx.z, head = blockIdx.y, kv_head = head / (s.heads / s.kv_heads);
   const std::int64_t first = std::int64_t{gridDim.x - 1 - blockIdx.x} * kRows;
   const std::int64_t last = first + kRows < s.tokens ? first + kRows : s.tokens;
-  const Bf16* keys = k + b * s.seen * s.kv_stride + kv_head * W;
-  const Bf16* values = v + b * s.seen * s.kv_stride + kv_head * W;
+  const E* keys = k + b * s.seen * s.kv_stride + kv_head * W;
+  const E* values = v + b * s.seen * s.kv_stride + kv_head * W;
   load_tile<W, kRows>(q_tile, q + b * s.tokens * s.q_stride + head * W, s.q_stride, first,
                       s.tokens);
   load_tile<W, kRows>(dy_tile, dy + b * s.tokens * s.heads * W + head * W, s.heads * W, first,
@@ -252,15 +252,15 @@ __global__ void __launch_bounds__(kThreads)
 
 /// A block has 64 keys of one key and value head, and goes through the rows of all heads that read
 /// it. Here the rows of a tile are keys and its columns queries.
-template <int W, int kColumns>
+template <int W, int kColumns, class E>
 __global__ void __launch_bounds__(kThreads)
-    key_gradient_kernel(AttentionShape s, AttentionDropout drop, const Bf16* q, const Bf16* k,
-                        const Bf16* v, const Bf16* dy, const float* log_sums, const float* dots,
-                        AttentionGradients<Bf16> g) {
-  Bf16* k_tile = dynamic_shared<Bf16>();
-  Bf16* v_tile = k_tile + kRows * kTileStride<W>;
-  Bf16* q_tile = v_tile + kRows * kTileStride<W>;
-  Bf16* dy_tile = q_tile + kColumns * kTileStride<W>;
+    key_gradient_kernel(AttentionShape s, AttentionDropout drop, const E* q, const E* k, const E* v,
+                        const E* dy, const float* log_sums, const float* dots,
+                        AttentionGradients<E> g) {
+  E* k_tile = dynamic_shared<E>();
+  E* v_tile = k_tile + kRows * kTileStride<W>;
+  E* q_tile = v_tile + kRows * kTileStride<W>;
+  E* dy_tile = q_tile + kColumns * kTileStride<W>;
   auto* log_sum = reinterpret_cast<float*>(dy_tile + kColumns * kTileStride<W>);
   float* along = log_sum + kColumns;
   const std::int64_t b = blockIdx.z, kv_head = blockIdx.y, shared = s.heads / s.kv_heads;
@@ -273,8 +273,8 @@ __global__ void __launch_bounds__(kThreads)
   const Seen rows = rows_that_see(s, first, last);
   float dk[W / 8][4] = {}, dv[W / 8][4] = {};
   for (std::int64_t head = kv_head * shared; head < (kv_head + 1) * shared; ++head) {
-    const Bf16* queries = q + b * s.tokens * s.q_stride + head * W;
-    const Bf16* slopes = dy + b * s.tokens * s.heads * W + head * W;
+    const E* queries = q + b * s.tokens * s.q_stride + head * W;
+    const E* slopes = dy + b * s.tokens * s.heads * W + head * W;
     for (std::int64_t top = rows.begin / kColumns * kColumns; top < rows.end; top += kColumns) {
       __syncthreads();
       load_tile<W, kColumns>(q_tile, queries, s.q_stride, top, s.tokens);
@@ -322,20 +322,20 @@ dim3 grid_of(std::int64_t rows, std::int64_t heads, std::int64_t batch) {
   return {blocks_for(rows, kRows), static_cast<unsigned>(heads), static_cast<unsigned>(batch)};
 }
 
-template <int W>
-cudaError_t backward(const AttentionShape& s, const AttentionDropout& drop, const Bf16* q,
-                     const Bf16* k, const Bf16* v, const Bf16* dy, const float* log_sums,
-                     const float* dots, const AttentionGradients<Bf16>& g, cudaStream_t stream) {
+template <int W, class E>
+cudaError_t backward(const AttentionShape& s, const AttentionDropout& drop, const E* q, const E* k,
+                     const E* v, const E* dy, const float* log_sums, const float* dots,
+                     const AttentionGradients<E>& g, cudaStream_t stream) {
   constexpr int kColumns = W > 64 ? 32 : 64;  // what fits into registers
   const std::size_t shared = 2 * tile_bytes<W>(kRows) + 2 * tile_bytes<W>(kColumns);
   if (g.dq != nullptr) {
     const cudaError_t status = launch(
-        query_gradient_kernel<W, kColumns>, grid_of(s.tokens, s.heads, s.batch), dim3(kThreads),
+        query_gradient_kernel<W, kColumns, E>, grid_of(s.tokens, s.heads, s.batch), dim3(kThreads),
         shared, stream, s, drop, q, k, v, dy, log_sums, dots, g.dq, g.accumulate_q);
     if (status != cudaSuccess) return status;
   }
   if (g.dk == nullptr && g.dv == nullptr) return cudaSuccess;
-  return launch(key_gradient_kernel<W, kColumns>, grid_of(s.seen, s.kv_heads, s.batch),
+  return launch(key_gradient_kernel<W, kColumns, E>, grid_of(s.seen, s.kv_heads, s.batch),
                 dim3(kThreads), shared + 2 * kColumns * sizeof(float), stream, s, drop, q, k, v, dy,
                 log_sums, dots, g);
 }
@@ -354,12 +354,12 @@ bool tiles_take(const AttentionShape& s) {
   return (w == 32 || w == 64 || w == 128) && s.q_stride % 8 == 0 && s.kv_stride % 8 == 0;
 }
 
-cudaError_t tiled_forward(const AttentionShape& s, const AttentionDropout& drop, const Bf16* q,
-                          const Bf16* k, const Bf16* v, Bf16* y, float* log_sums,
-                          cudaStream_t stream) {
+template <class E>
+cudaError_t tiled_forward(const AttentionShape& s, const AttentionDropout& drop, const E* q,
+                          const E* k, const E* v, E* y, float* log_sums, cudaStream_t stream) {
   const auto run = [&](auto width) {
     constexpr int W = decltype(width)::value;
-    return launch(forward_kernel<W>, grid_of(s.tokens, s.heads, s.batch), dim3(kThreads),
+    return launch(forward_kernel<W, E>, grid_of(s.tokens, s.heads, s.batch), dim3(kThreads),
                   3 * tile_bytes<W>(kRows), stream, s, drop, q, k, v, y, log_sums);
   };
   if (s.head_width == 32) return run(std::integral_constant<int, 32>{});
@@ -367,13 +367,22 @@ cudaError_t tiled_forward(const AttentionShape& s, const AttentionDropout& drop,
   return run(std::integral_constant<int, 128>{});
 }
 
-cudaError_t tiled_backward(const AttentionShape& s, const AttentionDropout& drop, const Bf16* q,
-                           const Bf16* k, const Bf16* v, const Bf16* dy, const float* log_sums,
-                           const float* dots, const AttentionGradients<Bf16>& g,
-                           cudaStream_t stream) {
+template <class E>
+cudaError_t tiled_backward(const AttentionShape& s, const AttentionDropout& drop, const E* q,
+                           const E* k, const E* v, const E* dy, const float* log_sums,
+                           const float* dots, const AttentionGradients<E>& g, cudaStream_t stream) {
   if (s.head_width == 32) return backward<32>(s, drop, q, k, v, dy, log_sums, dots, g, stream);
   if (s.head_width == 64) return backward<64>(s, drop, q, k, v, dy, log_sums, dots, g, stream);
   return backward<128>(s, drop, q, k, v, dy, log_sums, dots, g, stream);
 }
+
+#define RECKON_TILES_FOR(E)                                                                        \
+  template cudaError_t tiled_forward<E>(const AttentionShape&, const AttentionDropout&, const E*,  \
+                                        const E*, const E*, E*, float*, cudaStream_t);             \
+  template cudaError_t tiled_backward<E>(const AttentionShape&, const AttentionDropout&, const E*, \
+                                         const E*, const E*, const E*, const float*, const float*, \
+                                         const AttentionGradients<E>&, cudaStream_t)
+RECKON_TILES_FOR(Bf16);
+RECKON_TILES_FOR(Half);
 
 }  // namespace reckon::gpu

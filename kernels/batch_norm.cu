@@ -175,5 +175,6 @@ cudaError_t batch_norm_backward(const BatchNormShape& s, const E* x, const float
                                               float*, E*, bool, float*, cudaStream_t)
 RECKON_BATCH_NORM_FOR(float);
 RECKON_BATCH_NORM_FOR(Bf16);
+RECKON_BATCH_NORM_FOR(Half);
 
 }  // namespace reckon::gpu

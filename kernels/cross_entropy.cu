@@ -126,5 +126,6 @@ cudaError_t mean_losses(std::int64_t batch, std::int64_t size, const float* loss
                                                  std::int64_t, E*, bool, cudaStream_t)
 RECKON_CROSS_ENTROPY_FOR(float);
 RECKON_CROSS_ENTROPY_FOR(Bf16);
+RECKON_CROSS_ENTROPY_FOR(Half);
 
 }  // namespace reckon::gpu

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "kernels/bf16.h"
+#include "kernels/half.h"
 
 // What every kernel needs: launching, packed loads and stores, sums over a warp and over a block.
 // `cuda_runtime.h` is CUDA's, or that of tests/gpu/emulator, which runs the same kernels on a CPU.

@@ -239,7 +239,10 @@ std::int64_t bias_gradient_scratch(std::int64_t rows, std::int64_t columns) {
                                         cudaStream_t)
 RECKON_ELEMENTWISE_FOR(float);
 RECKON_ELEMENTWISE_FOR(Bf16);
+RECKON_ELEMENTWISE_FOR(Half);
 template cudaError_t channels_last<float, Bf16>(const float*, Bf16*, std::int64_t, std::int64_t,
+                                                std::int64_t, bool, cudaStream_t);
+template cudaError_t channels_last<float, Half>(const float*, Half*, std::int64_t, std::int64_t,
                                                 std::int64_t, bool, cudaStream_t);
 
 }  // namespace reckon::gpu

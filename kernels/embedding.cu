@@ -129,5 +129,6 @@ cudaError_t rotary(const RotaryShape& s, int direction, const E* x, E* y, bool a
   template cudaError_t rotary<E>(const RotaryShape&, int, const E*, E*, bool, cudaStream_t)
 RECKON_EMBEDDING_FOR(float);
 RECKON_EMBEDDING_FOR(Bf16);
+RECKON_EMBEDDING_FOR(Half);
 
 }  // namespace reckon::gpu

@@ -142,5 +142,6 @@ std::int64_t norm_scratch(const NormShape& s) { return column_scratch(s.rows, s.
                                                cudaStream_t)
 RECKON_NORM_FOR(float);
 RECKON_NORM_FOR(Bf16);
+RECKON_NORM_FOR(Half);
 
 }  // namespace reckon::gpu

@@ -252,5 +252,6 @@ cudaError_t add_permuted_gradient(std::int64_t out, std::int64_t in, std::int64_
                                          const float*, E*, cudaStream_t)
 RECKON_POOL_FOR(float);
 RECKON_POOL_FOR(Bf16);
+RECKON_POOL_FOR(Half);
 
 }  // namespace reckon::gpu

@@ -75,7 +75,8 @@ int probe_cluster(const ProbeOptions& options) {
   if (!facts.namespace_exists) kubectl.run({"create", "namespace", kubectl.name_space()});
   watch_stop_signals();
   const auto nodes = ranked(probe_nodes(
-      kubectl, probe, [](const std::string& text) { print_error(text + '\n'); }, stop_request));
+      kubectl, probe, [](const std::string& text) { print_error(text + '\n'); },
+      requested_by_signals));
   const std::string& out = options.out;
   if (!out.empty()) write_file(out, node_json(nodes));
   if (out != "-")

@@ -17,6 +17,7 @@
 #include "executor/launch/local_job.h"
 #include "executor/launch/local_run.h"
 #include "executor/train/graph_runtime.h"
+#include "executor/train/recipe.h"
 #include "executor/train/stop_signal.h"
 #include "report/json.h"
 #include "report/run/metrics.h"
@@ -90,7 +91,7 @@ Rebound bound_to_this_machine(const RunArtifact& planned, const OperationalDefau
                                                   .batch = job.strategy.layout.micro_batch,
                                                   .recompute = job.strategy.layout.recompute,
                                                   .threads = workers.measured_rates->threads,
-                                                  .processes = job.strategy.workers}))
+                                                  .processes = computing_ranks(job.strategy)}))
                  : std::nullopt;
     };
   }
@@ -149,7 +150,7 @@ int run_plan(const RunOptions& options, std::span<const std::string> arguments,
   };
   observer.message = [&](const std::string& text) { display.line(text); };
   if (!run.resume) keep(record_of(plan, forecast, utc_now()));
-  const RunEnd end = run_locally(plan, forecast, run, observer, stop_request);
+  const RunEnd end = run_locally(plan, forecast, run, observer, requested_by_signals);
   if (!end.ran) display.line(finished_already(run.directory, end.status.steps));
   const std::optional<Usd> cost = keep_and_draw(plan, forecast, run.directory,
                                                 end.ran ? InHistory::yes : InHistory::no, here.run);

@@ -235,7 +235,8 @@ class ClusterCommand {
     };
     observer.run.message = [&](const std::string& text) { display.line(text); };
     watch_stop_signals();
-    const RunEnd end = run_on_kubernetes(plan(), *forecast_, kubectl, how, observer, stop_request);
+    const RunEnd end =
+        run_on_kubernetes(plan(), *forecast_, kubectl, how, observer, requested_by_signals);
     const std::optional<Usd> cost =
         keep_and_draw(plan(), *forecast_, how.files.directory, InHistory::yes);
     if (end.end.verdict == Verdict::stopped)

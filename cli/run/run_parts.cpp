@@ -164,13 +164,6 @@ std::unique_ptr<MetricsServer> metrics_server(const RunOptions& options, Display
   return server;
 }
 
-StopRequest stop_request() {
-  const int requests = stop_requests();
-  return requests == 0   ? StopRequest::none
-         : requests == 1 ? StopRequest::graceful
-                         : StopRequest::at_once;
-}
-
 std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
                                  const RunDirectory& directory, InHistory in_history,
                                  const std::optional<OwnRun>& here) {

@@ -62,9 +62,6 @@ void keep_save_interval(Plan& plan, const Forecast& forecast);
 /// nullptr: nobody asked for metrics.
 std::unique_ptr<MetricsServer> metrics_server(const RunOptions& options, Display& display);
 
-/// By the signals that have come: the second request does not wait for checkpoints.
-StopRequest stop_request();
-
 /// Does the history get a record of the run? Not of one that it has already.
 enum class InHistory { no, yes };
 

@@ -1,5 +1,9 @@
 #include "cli/worker/train.h"
 
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
 #include <stdexcept>
 
 #include "cli/exit_code.h"
@@ -8,6 +12,8 @@
 #include "cli/options/values.h"
 #include "cli/output.h"
 #include "cli/version.h"
+#include "executor/comm/rendezvous/job_secret.h"
+#include "executor/launch/worker_ranks.h"
 #include "executor/worker/compute.h"
 #include "executor/worker/job.h"
 
@@ -97,7 +103,8 @@ std::string worker_help() {
          "MASTER_ADDR and MASTER_PORT, or by the options below, which win. `reckon run PLAN` "
          "starts\n"
          "and watches all processes of a job on this machine. Several need a secret, which\n"
-         "`reckon run` makes: by hand (umask 077 && openssl rand -hex 32 > job.secret)\n\n"
+         "`reckon run` makes: by hand (umask 077 && openssl rand -hex 32 > job.secret)\n"
+         "A worker with several accelerators starts a rank for each.\n\n"
          "What a run has trained is exported and served:\n"
          "  reckon-worker export RUN MODEL   the next version of a model directory\n"
          "  reckon-worker serve MODEL        its newest version over HTTP\n\nOptions:\n" +
@@ -136,6 +143,30 @@ worker::Job job_of(const WorkerOptions& options) {
   return options.alone ? worker::alone(std::move(job)) : job;
 }
 
+/// All read the secret, so it may not come from a pipe.
+bool has_secret(const worker::JobOptions& options) {
+  const char* named = std::getenv(JobSecret::kVariable);
+  const std::filesystem::path file =
+      options.secret_file.empty() && named != nullptr ? named : options.secret_file;
+  if (file.empty()) return false;
+  if (!std::filesystem::is_regular_file(file))
+    throw UsageError(fmt::format(
+        "the ranks of this worker all read the job's secret: {} has to be a file", file.string()));
+  return true;
+}
+
+int start_ranks(const worker::WorkerOfRanks& worker, const worker::JobOptions& options,
+                std::span<const std::string> words) {
+  WorkerRanks ranks{.command = {"/proc/self/exe"},
+                    .ranks = worker.ranks,
+                    .first = worker.first,
+                    .alone = worker.alone,
+                    .has_secret = has_secret(options),
+                    .records = options.log_records};
+  ranks.command.insert(ranks.command.end(), words.begin(), words.end());
+  return run_worker_ranks(ranks, requested_by_signals);
+}
+
 }  // namespace
 
 int run_worker(std::span<const std::string> words) {
@@ -151,7 +182,10 @@ int run_worker(std::span<const std::string> words) {
   if (options.files.size() != 1)
     throw UsageError(options.files.empty() ? "a plan is missing" : "one plan, not several");
   worker::end_with_supervisor();
-  return worker::run_job(options.job, job_of(options));
+  const worker::Job job = job_of(options);
+  if (const auto worker = worker::worker_of_ranks(options.job, job))
+    return start_ranks(*worker, options.job, words);
+  return worker::run_job(options.job, job);
 }
 
 }  // namespace reckon::cli

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "executor/comm/gradient_scaling.h"
 #include "sim/base/check.h"
 #include "sim/step/buckets.h"
 
@@ -42,6 +43,7 @@ class AllReduceExchange final : public GradientExchange {
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override;
   std::vector<std::span<float>> optimizer_state() override { return optimizer_->state(); }
   void restore_optimizer_state() override {}  // it is written in place
+  void scaled_by(double scale, std::int64_t skipped) override { scaling_ = {scale, skipped}; }
 
  private:
   void close_bucket();
@@ -50,10 +52,11 @@ class AllReduceExchange final : public GradientExchange {
   void serve();
   void reduce(const GradientBucket& bucket);
   void wait_for_reductions();
-  void apply(std::int64_t step, double learning_rate);
+  bool apply(std::int64_t step, double learning_rate);
 
   Communicator& communicator_;
   const AllReduceOptions options_;
+  GradientScaling scaling_;
   ParameterView parameters_;
   std::optional<FlatOptimizer> optimizer_;
   BucketRule rule_;
@@ -186,16 +189,20 @@ void AllReduceExchange::wait_for_reductions() {
   if (failed_) std::rethrow_exception(failed_);
 }
 
-void AllReduceExchange::apply(std::int64_t step, double learning_rate) {
+/// False: nothing was updated.
+bool AllReduceExchange::apply(std::int64_t step, double learning_rate) {
   double scale = 1;
-  if (options_.clip_norm > 0) {
+  if (options_.clip_norm > 0 || scaling_.on()) {
     double squares = 0;
     for (const TrainedRange& range : options_.counted.value_or(options_.trained))
       squares += squared_norm(parameters_.gradients.subspan(range.first, range.count));
     if (options_.squares_of_all) squares = options_.squares_of_all(squares);
-    scale = clip_scale(squares, options_.clip_norm);
+    if (scaling_.overflowed(squares)) return false;
+    scale = scaling_.gradient_scale(squares, options_.clip_norm);
   }
-  optimizer_->update(step, learning_rate, scale, parameters_.values, parameters_.gradients);
+  optimizer_->update(scaling_.updates_of(step), learning_rate, scale, parameters_.values,
+                     parameters_.gradients);
+  return true;
 }
 
 ExchangeTimes AllReduceExchange::finish_step(std::int64_t step, double learning_rate) {
@@ -216,7 +223,7 @@ ExchangeTimes AllReduceExchange::finish_step(std::int64_t step, double learning_
   }
   const auto reduced = Clock::now();
   times.exposed_communication = reduced - backward_end;
-  apply(step, learning_rate);
+  times.skipped = !apply(step, learning_rate);
   times.apply = Clock::now() - reduced;
   return times;
 }

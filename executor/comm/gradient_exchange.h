@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "sim/base/quantity.h"
@@ -34,6 +35,8 @@ struct ExchangeTimes {
   /// Asynchronous parameter servers: others' updates between this rank's pull and its own update,
   /// mean over groups of layers.
   double delay = 0;
+  /// Nothing was updated on any rank: a gradient of one was not finite (scaled_by()).
+  bool skipped = false;
   /// The step to take next: step + 1; later where the others went on without this rank's gradients
   /// (backup workers), which would be dropped again.
   std::int64_t next_step = 0;
@@ -107,6 +110,13 @@ class GradientExchange {
   /// unspecified (set them to zero). `step` counts optimizer steps from 0; `learning_rate` is this
   /// step's. Throws CommError.
   virtual ExchangeTimes finish_step(std::int64_t step, double learning_rate) = 0;
+  /// Before finish_step(), by all ranks: gradients are `scale` times what they are. Where one of
+  /// any rank's is not finite no rank updates anything (ExchangeTimes::skipped). The optimizer's
+  /// count leaves out `skipped` earlier steps in which that was so. std::logic_error: this kind
+  /// does not.
+  virtual void scaled_by(double /*scale*/, std::int64_t /*skipped*/) {
+    throw std::logic_error("this exchange does not take scaled gradients");
+  }
   /// Where ranks take steps of their own but need each other (backup workers), none may stop alone:
   /// asks for a step at which all do, which is chosen in the next finish_step of this rank.
   virtual void request_stop() {}
@@ -126,6 +136,9 @@ class GradientExchange {
   /// FlatOptimizer::state() (kernels/optimizer.h) of all parameters, for checkpoints, between
   /// start() or finish_step() and the next gradient_ready(). Servers' is fetched from them.
   virtual std::vector<std::span<float>> optimizer_state() = 0;
+  /// The same for the rank that reads a checkpoint into it, before the first step: it alone may
+  /// call this one, where ranks call the other together.
+  virtual std::vector<std::span<float>> optimizer_state_to_restore() { return optimizer_state(); }
   /// What was written into the last optimizer_state() or kept_parts() is to be used from now on (a
   /// checkpoint was read). With servers: one rank calls it, before the first step of any; with
   /// kept_parts() all do.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "executor/comm/gradient_scaling.h"
 #include "executor/comm/paged_buffer.h"
 #include "executor/comm/work_queue.h"
 #include "sim/base/check.h"
@@ -34,6 +35,7 @@ class ShardingExchange final : public ZeroExchange {
   std::vector<ParameterRange> blocks_to_take() override;
   void take_block(std::size_t of_them) override;
   bool exchanges_every_pass() const override { return options_.stage >= 2; }
+  void scaled_by(double scale, std::int64_t skipped) override { scaling_ = {scale, skipped}; }
   void begin_backward() override;
   Seconds take_waited() override { return std::exchange(waited_, {}); }
   void gradient_ready(ParameterRange range) override;
@@ -54,7 +56,7 @@ class ShardingExchange final : public ZeroExchange {
   void reduce(BlockShard& block);
   void gather(const BlockShard& block, const ShardedRanges& ranges, std::span<const float> own);
   void gather_whole(const BlockShard& block);
-  double clip() const;
+  std::optional<double> clip() const;
   double own_squares() const;
   void update(BlockShard& block, std::int64_t step, double learning_rate, double scale);
   void note_sent(const BlockShard& block, std::size_t each) {
@@ -63,6 +65,7 @@ class ShardingExchange final : public ZeroExchange {
 
   Communicator& communicator_;
   const ZeroOptions options_;
+  GradientScaling scaling_;
   ParameterView view_;
   std::vector<BlockShard> blocks_;
   std::vector<BlockShard*> waiting_;  // without overlap: for the end of the backward pass
@@ -197,12 +200,14 @@ double ShardingExchange::own_squares() const {
   return squares;
 }
 
-double ShardingExchange::clip() const {
-  if (options_.clip_norm <= 0) return 1;
+/// nullopt: a gradient of some rank is not finite, and nothing is to be updated.
+std::optional<double> ShardingExchange::clip() const {
+  if (options_.clip_norm <= 0 && !scaling_.on()) return 1;
   double squares = own_squares();
   communicator_.all_reduce(std::span(&squares, 1));
   if (options_.squares_of_all) squares = options_.squares_of_all(squares);
-  return clip_scale(squares, options_.clip_norm);
+  if (scaling_.overflowed(squares)) return std::nullopt;
+  return scaling_.gradient_scale(squares, options_.clip_norm);
 }
 
 void ShardingExchange::update(BlockShard& block, std::int64_t step, double learning_rate,
@@ -234,19 +239,24 @@ ExchangeTimes ShardingExchange::finish_step(std::int64_t step, double learning_r
     queue_.push([this, block] { reduce(*block); });
   queue_.wait_for_all();
   const auto reduced = Clock::now();
-  const double scale = clip();
+  const std::optional<double> scale = clip();
   Seconds gathering = Clock::now() - reduced;  // the norm's sum
   for (BlockShard& block : blocks_) {
     RECKON_CHECK(block.ready == 0);  // every gradient was named
     if (block.trained.count() == 0) continue;
+    if (!scale) {
+      std::ranges::fill(block.gradients, 0.0F);
+      continue;
+    }
     const auto begin = Clock::now();
-    update(block, step, learning_rate, scale);
+    update(block, scaling_.updates_of(step), learning_rate, *scale);
     const auto updated = Clock::now();
     times.apply += updated - begin;
     if (options_.stage >= 3) continue;
     gather(block, block.trained, std::span(part_).first(block.trained.each()));
     gathering += Clock::now() - updated;
   }
+  times.skipped = !scale;
   times.communication = queue_.take_busy() + gathering;
   times.exposed_communication = (reduced - backward_end) + gathering;
   times.sent = std::exchange(sent_, {});

@@ -1,8 +1,10 @@
 #include "executor/cuda/device_exchange.h"
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
+#include "executor/comm/gradient_scaling.h"
 #include "executor/cuda/device_runtime.h"
 #include "executor/train/recipe.h"
 #include "kernels/gradient_norm.h"
@@ -59,12 +61,13 @@ class DeviceExchange final : public GradientExchange {
       times.sent = std::exchange(bytes_, {}) * (2.0 * (ranks() - 1) / ranks());
     }
     const auto begin = Clock::now();
-    apply(step, learning_rate);
+    times.skipped = !apply(step, learning_rate);
     check(cudaStreamSynchronize(stream_), "optimizer");
     times.apply = Clock::now() - begin;
     return times;
   }
 
+  void scaled_by(double scale, std::int64_t skipped) override { scaling_ = {scale, skipped}; }
   std::vector<std::span<float>> optimizer_state() override {
     std::vector<std::span<float>> state;
     here_.assign(moments().size(), std::vector<float>(layout_.count));
@@ -99,8 +102,9 @@ class DeviceExchange final : public GradientExchange {
     open_.clear();
   }
 
-  double scale_of_clipping() {
-    if (options_.clip_norm <= 0) return 1;
+  /// nullopt: a gradient is not finite, and nothing is to be updated.
+  std::optional<double> scale_of_gradients() {
+    if (options_.clip_norm <= 0 && !scaling_.on()) return 1;
     double* sum = squares_.data() + gpu::kNormScratch;
     double squares = 0;
     for (const TrainedRange& range : trained_) {
@@ -114,11 +118,14 @@ class DeviceExchange final : public GradientExchange {
       check(cudaStreamSynchronize(stream_), "gradient norm");
       squares += part;
     }
-    return clip_scale(squares, options_.clip_norm);
+    if (scaling_.overflowed(squares)) return std::nullopt;
+    return scaling_.gradient_scale(squares, options_.clip_norm);
   }
 
-  void apply(std::int64_t step, double learning_rate) {
-    const double scale = scale_of_clipping();
+  /// False: nothing was updated.
+  bool apply(std::int64_t step, double learning_rate) {
+    const std::optional<double> scale = scale_of_gradients();
+    if (!scale) return false;
     for (const TrainedRange& range : trained_) {
       const auto count = static_cast<std::int64_t>(range.count);
       float* values = parameters_.values.data() + range.first;
@@ -126,20 +133,22 @@ class DeviceExchange final : public GradientExchange {
       float* first = first_.data() + range.first;
       const auto prepare = [&](auto rule) {
         rule.learning_rate = static_cast<float>(learning_rate);
-        rule.gradient_scale = static_cast<float>(scale);
+        rule.gradient_scale = static_cast<float>(*scale);
         if (!range.decays) rule.weight_decay = 0;
         return rule;
       };
       if (const auto* sgd = std::get_if<SgdMomentum>(&options_.optimizer))
         check(sgd_momentum(prepare(*sgd), values, first, gradients, count, stream_), "optimizer");
       else
-        check(adamw(prepare(std::get<AdamW>(options_.optimizer)), step, values, first,
-                    second_.data() + range.first, gradients, count, stream_),
+        check(adamw(prepare(std::get<AdamW>(options_.optimizer)), scaling_.updates_of(step), values,
+                    first, second_.data() + range.first, gradients, count, stream_),
               "optimizer");
     }
+    return true;
   }
 
   DeviceReducer* reducer_;
+  GradientScaling scaling_;
   const AllReduceOptions options_;
   const ParameterLayout layout_, padded_;    // the host's, and the device's
   const std::vector<TrainedRange> trained_;  // of the device's

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/bf16.h"
+#include "kernels/half.h"
 
 namespace reckon::cuda {
 
@@ -27,6 +27,7 @@ DeviceBuffer<T>::DeviceBuffer(std::int64_t count) : count_(count) {
 template class DeviceBuffer<float>;
 template class DeviceBuffer<double>;
 template class DeviceBuffer<Bf16>;
+template class DeviceBuffer<Half>;
 template class DeviceBuffer<std::int32_t>;
 template class DeviceBuffer<std::byte>;
 

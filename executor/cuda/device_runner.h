@@ -20,8 +20,9 @@ struct DevicePass {
   bool training = true, recomputing = false;
   std::uint64_t seed = 1;
   std::int64_t step = 0, first_sample = 0;
-  const float* target = nullptr;  // of the loss, on the device
-  const float* slopes = nullptr;  // of the loss of each sample, (B), on the device
+  const float* target = nullptr;         // of the loss in work, on the device
+  const float* slopes = nullptr;         // of that loss of each sample, (B), on the device
+  const std::int32_t* masked = nullptr;  // SelectTokens: (B, count) positions, on the device
 };
 
 template <class E>
@@ -56,9 +57,7 @@ class DeviceRunner {
 template <class E>
 using DeviceRunnerPtr = std::unique_ptr<DeviceRunner<E>>;
 
-/// Why there is no runner for this layer, or "".
-std::string reason_not_on_device(const Layer& layer, std::span<const Layer> layers);
-/// reason_not_on_device() must be "".
+/// reason_not_on_device() (executor/train/device_layers.h) must be "".
 template <class E>
 DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& geometry);
 
@@ -85,6 +84,10 @@ DeviceRunnerPtr<E> add(const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> multiply(const LayerGeometry&);
 template <class E>
+DeviceRunnerPtr<E> scale_by(const ScaleBy&, const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> mean_squared_error(const LayerGeometry&);
+template <class E>
 DeviceRunnerPtr<E> input(const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> flatten(const LayerGeometry&);
@@ -102,6 +105,8 @@ template <class E>
 DeviceRunnerPtr<E> rotary(const RotaryEmbedding&, const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> attention(const Attention&, LayerId, const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> select_tokens(const SelectTokens&, const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> softmax_cross_entropy(const SoftmaxCrossEntropy&, const LayerGeometry&);
 }  // namespace run

@@ -1,7 +1,5 @@
 #include "executor/cuda/device_runtime.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "executor/cuda/device_runner.h"
@@ -12,7 +10,7 @@
 namespace reckon::cuda {
 namespace {
 
-constexpr std::int64_t kLine = 128;  // elements: 256 bytes of bf16
+constexpr std::int64_t kLine = 128;  // elements: 256 bytes of 16 bits
 
 template <class E>
 class DeviceRuntime final : public StepRuntime {
@@ -28,13 +26,10 @@ class DeviceRuntime final : public StepRuntime {
         rounded_(std::is_same_v<E, float> ? 0 : count_of(padded_.count)),
         values_(count_of(padded_.count)),
         gradients_(count_of(padded_.count)),
-        losses_(options.batch),
-        slopes_(options.batch),
         host_(layout_.count) {
     pass_.products = &products_;
     pass_.stream = stream;
     pass_.seed = options.seed;
-    pass_.slopes = slopes_.data();
     prepare();
   }
 
@@ -54,23 +49,29 @@ class DeviceRuntime final : public StepRuntime {
     pass_.first_sample = position.first_sample;
     set_data(batch);
     for (std::size_t t = 0; t < schedule_.forward_count; ++t) run(schedule_.actions[t]);
-    std::vector<float> losses(static_cast<std::size_t>(options_.batch));
-    check(cudaMemcpyAsync(losses.data(), losses_.data(), losses.size() * sizeof(float),
-                          cudaMemcpyDeviceToHost, pass_.stream),
-          "reading the loss");
+    std::vector<float> losses(losses_.size() * static_cast<std::size_t>(options_.batch));
+    for (std::size_t k = 0; k < losses_.size(); ++k)
+      check(cudaMemcpyAsync(losses.data() + k * static_cast<std::size_t>(options_.batch),
+                            losses_[k].values.data(), losses_[k].values.span().size_bytes(),
+                            cudaMemcpyDeviceToHost, pass_.stream),
+            "reading the loss");
     check(cudaStreamSynchronize(pass_.stream), "forward pass");
     double sum = 0;
-    for (const float loss : losses) sum += double{loss};
+    for (std::size_t i = 0; i < losses.size(); ++i)
+      sum += losses_[i / static_cast<std::size_t>(options_.batch)].weight * double{losses[i]};
     return sum / static_cast<double>(options_.batch);
   }
 
   void backward(double scale, const std::function<void(ParameterRange)>& ready) override {
     RECKON_CHECK(pass_.training);
     if (schedule_.gradients.back().first < 0) return;  // nothing is trained
-    const std::vector<float> slopes(
-        static_cast<std::size_t>(options_.batch),
-        static_cast<float>(scale / static_cast<double>(options_.batch)));
-    upload(slopes_.data(), slopes);
+    std::vector<std::vector<float>> slopes;            // until they are there
+    for (Loss& loss : losses_) {
+      slopes.emplace_back(
+          static_cast<std::size_t>(options_.batch),
+          static_cast<float>(scale * loss.weight / static_cast<double>(options_.batch)));
+      upload(loss.slopes.data(), slopes.back());
+    }
     for (std::size_t t = schedule_.forward_count; t < schedule_.actions.size(); ++t) {
       const Action& action = schedule_.actions[t];
       run(action);
@@ -104,6 +105,12 @@ class DeviceRuntime final : public StepRuntime {
  private:
   struct Prepared {
     DeviceLayerMemory<E> forward, late;
+    std::ptrdiff_t loss = -1;      // of losses_; -1: it is none
+    bool combines_losses = false;  // which the host does
+  };
+  struct Loss {
+    double weight = 1;  // in the model's
+    DeviceBuffer<float> values, slopes, targets;
   };
 
   static std::int64_t count_of(std::size_t n) { return static_cast<std::int64_t>(n); }
@@ -133,6 +140,7 @@ class DeviceRuntime final : public StepRuntime {
     scratch_ = DeviceBuffer<std::byte>(scratch);
     prepared_.resize(layers.size());
     trained_range_.resize(layers.size());
+    find_losses();
     const auto accumulate = accumulating_inputs(whole_model(model_));
     for (std::size_t i = 0; i < layers.size(); ++i) {
       for (const bool late : {false, true}) {
@@ -150,11 +158,26 @@ class DeviceRuntime final : public StepRuntime {
                      statistics_[i].size() * sizeof(float));
   }
 
+  void find_losses() {
+    const std::vector<double> weights = loss_weights(model_);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      if (weights[i] == 0) continue;
+      prepared_[i].combines_losses = !is_device_loss(model_.layers()[i].op);
+      if (prepared_[i].combines_losses) continue;
+      prepared_[i].loss = count_of(losses_.size());
+      losses_.push_back({.weight = weights[i],
+                         .values = DeviceBuffer<float>(options_.batch),
+                         .slopes = DeviceBuffer<float>(options_.batch),
+                         .targets = {}});
+    }
+  }
+
   /// What all layers share, and the numbers of the input as they came.
   void point_to_shared(DeviceLayerMemory<E>& memory, std::size_t i) {
     const Layer& layer = model_.layers()[i];
     memory.scratch = scratch_.data();
-    memory.losses = losses_.data();
+    if (const std::ptrdiff_t loss = prepared_[i].loss; loss >= 0)
+      memory.losses = losses_[static_cast<std::size_t>(loss)].values.data();
     const std::size_t source = layer.inputs.empty() ? i : index(layer.inputs[0]);
     if (records_[source].size() > 0) memory.record = records_[source].data();
   }
@@ -205,15 +228,30 @@ class DeviceRuntime final : public StepRuntime {
       const std::span<const float> here = prepared_[source].forward.record_here;
       prepared_[i].forward.record_here = prepared_[i].late.record_here = here;
     }
-    RECKON_CHECK(batch.targets.size() == 1);
-    if (targets_.size() != count_of(batch.targets[0].size()))
-      targets_ = DeviceBuffer<float>(count_of(batch.targets[0].size()));
-    upload(targets_.data(), batch.targets[0]);
-    pass_.target = targets_.data();
+    RECKON_CHECK(batch.targets.size() == losses_.size());
+    for (std::size_t k = 0; k < losses_.size(); ++k) {
+      DeviceBuffer<float>& targets = losses_[k].targets;
+      if (targets.size() != count_of(batch.targets[k].size()))
+        targets = DeviceBuffer<float>(count_of(batch.targets[k].size()));
+      upload(targets.data(), batch.targets[k]);
+    }
+    if (masked_.size() != count_of(batch.masked.size()))
+      masked_ = DeviceBuffer<std::int32_t>(count_of(batch.masked.size()));
+    if (!batch.masked.empty())
+      check(cudaMemcpyAsync(masked_.data(), batch.masked.data(), batch.masked.size_bytes(),
+                            cudaMemcpyHostToDevice, pass_.stream),
+            "copying the batch");
+    pass_.masked = batch.masked.empty() ? nullptr : masked_.data();
   }
 
   void run(const Action& action) {
     Prepared& p = prepared_[action.layer];
+    if (p.combines_losses) return;
+    if (p.loss >= 0) {
+      const Loss& loss = losses_[static_cast<std::size_t>(p.loss)];
+      pass_.target = loss.targets.data();
+      pass_.slopes = loss.slopes.data();
+    }
     pass_.recomputing = action.kind == Action::Kind::recompute;
     if (action.kind == Action::Kind::forward)
       runners_[action.layer]->forward(p.forward, pass_);
@@ -235,28 +273,14 @@ class DeviceRuntime final : public StepRuntime {
   std::vector<std::vector<float>> statistics_;  // by layer, on the host
   DeviceBuffer<E> memory_, rounded_;
   DeviceBuffer<std::byte> scratch_;
-  DeviceBuffer<float> values_, gradients_, losses_, slopes_, targets_;
+  DeviceBuffer<float> values_, gradients_;
+  std::vector<Loss> losses_;  // in the order of the layers
+  DeviceBuffer<std::int32_t> masked_;
   AlignedBuffer<float> host_;
   DevicePass pass_;
 };
 
 }  // namespace
-
-Diagnostics cannot_run_on_device(const ModelGraph& model) {
-  Diagnostics errors;
-  for (const Layer& layer : model.layers()) {
-    const std::string reason = reason_not_on_device(layer, model.layers());
-    if (reason.empty()) continue;
-    errors.push_back({.what = fmt::format("layer '{}' ({}) {}: it cannot be trained on a device",
-                                          layer.name, kind_name(layer.op), reason),
-                      .hint = "--device cpu trains it"});
-  }
-  if (!std::holds_alternative<SoftmaxCrossEntropy>(model.layers().back().op))
-    errors.push_back({.what = "the model does not end in a softmax cross entropy: it cannot be "
-                              "trained on a device",
-                      .hint = "--device cpu trains it"});
-  return errors;
-}
 
 ParameterLayout device_layout(const ParameterLayout& layout) {
   ParameterLayout padded = layout;
@@ -275,6 +299,8 @@ std::unique_ptr<StepRuntime> make_device_runtime(const ModelGraph& model, Runtim
   RECKON_CHECK(cannot_run_on_device(model).empty());
   if (precision == DevicePrecision::bf16)
     return std::make_unique<DeviceRuntime<Bf16>>(model, options, stream);
+  if (precision == DevicePrecision::fp16)
+    return std::make_unique<DeviceRuntime<Half>>(model, options, stream);
   return std::make_unique<DeviceRuntime<float>>(model, options, stream);
 }
 

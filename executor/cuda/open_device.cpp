@@ -6,6 +6,11 @@
 
 namespace reckon::cuda {
 
+int device_count() {
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
+}
+
 std::string why_no_device(int local_rank) {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);

@@ -5,6 +5,9 @@
 
 namespace reckon::cuda {
 
+/// Devices that this process sees; 0 also where they cannot be counted.
+int device_count();
+
 /// Why the process with this local rank has no device of its own; empty: it has one.
 std::string why_no_device(int local_rank);
 

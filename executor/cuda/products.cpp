@@ -22,7 +22,9 @@ void check(cublasStatus_t status, const char* what) {
 }
 
 template <class E>
-constexpr cudaDataType_t kType = std::is_same_v<E, Bf16> ? CUDA_R_16BF : CUDA_R_32F;
+constexpr cudaDataType_t kType = std::is_same_v<E, Bf16>   ? CUDA_R_16BF
+                                 : std::is_same_v<E, Half> ? CUDA_R_16F
+                                                           : CUDA_R_32F;
 
 /// What decides the algorithm. cuBLAS has columns where we have rows: it is given out^T = b^T a^T,
 /// so its first operand is our b.
@@ -156,5 +158,11 @@ template void Products::multiply<Bf16, Bf16>(const ProductShape&, DeviceMatrix<B
 template void Products::multiply<Bf16, float>(const ProductShape&, DeviceMatrix<Bf16>,
                                               DeviceMatrix<Bf16>, float*, std::int64_t, bool,
                                               const Bf16*);
+template void Products::multiply<Half, Half>(const ProductShape&, DeviceMatrix<Half>,
+                                             DeviceMatrix<Half>, Half*, std::int64_t, bool,
+                                             const Half*);
+template void Products::multiply<Half, float>(const ProductShape&, DeviceMatrix<Half>,
+                                              DeviceMatrix<Half>, float*, std::int64_t, bool,
+                                              const Half*);
 
 }  // namespace reckon::cuda

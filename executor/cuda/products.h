@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/bf16.h"
+#include "kernels/half.h"
 
 // Matrix products on the device: cuBLASLt, sums in float.
 namespace reckon::cuda {
@@ -28,8 +28,8 @@ class Products {
   Products& operator=(const Products&) = delete;
 
   /// out (rows, columns) = a (rows, inner) b (inner, columns), plus bias (columns) if given, plus
-  /// what is there if `accumulate`. E: float or Bf16; Out: E, or float. Throws DeviceError. The
-  /// algorithm is chosen once a shape, so a run repeats bit for bit on one device.
+  /// what is there if `accumulate`. E: float, Bf16 or Half; Out: E, or float. Throws DeviceError.
+  /// The algorithm is chosen once a shape, so a run repeats bit for bit on one device.
   template <class E, class Out>
   void multiply(const ProductShape& shape, DeviceMatrix<E> a, DeviceMatrix<E> b, Out* out,
                 std::int64_t out_stride, bool accumulate, const E* bias = nullptr);

@@ -175,6 +175,7 @@ DeviceRunnerPtr<E> linear(const Linear& op, const LayerGeometry& g) {
 }
 template DeviceRunnerPtr<float> linear<float>(const Linear&, const LayerGeometry&);
 template DeviceRunnerPtr<Bf16> linear<Bf16>(const Linear&, const LayerGeometry&);
+template DeviceRunnerPtr<Half> linear<Half>(const Linear&, const LayerGeometry&);
 
 template <class E>
 DeviceRunnerPtr<E> convolution(const Conv2d& op, const LayerGeometry& g) {
@@ -182,5 +183,6 @@ DeviceRunnerPtr<E> convolution(const Conv2d& op, const LayerGeometry& g) {
 }
 template DeviceRunnerPtr<float> convolution<float>(const Conv2d&, const LayerGeometry&);
 template DeviceRunnerPtr<Bf16> convolution<Bf16>(const Conv2d&, const LayerGeometry&);
+template DeviceRunnerPtr<Half> convolution<Half>(const Conv2d&, const LayerGeometry&);
 
 }  // namespace reckon::cuda::run

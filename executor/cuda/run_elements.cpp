@@ -1,5 +1,6 @@
 #include "executor/cuda/device_runner.h"
 #include "kernels/elementwise.h"
+#include "kernels/squared_error.h"
 
 // Layers element by element, and those that only move numbers.
 namespace reckon::cuda::run {
@@ -115,6 +116,46 @@ class MultiplyRunner : public DeviceRunner<E> {
 };
 
 template <class E>
+class ScaleByRunner : public DeviceRunner<E> {
+ public:
+  ScaleByRunner(const ScaleBy& op, const LayerGeometry& g)
+      : factor_(static_cast<float>(op.factor)), count_(g.batch * elements(g.output)) {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::scale(m.inputs[0], factor_, m.output, false, count_, pass.stream), "scale");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    if (E* dx = m.input_gradients[0])
+      check(gpu::scale(m.output_gradient, factor_, dx, m.accumulate[0] != 0, count_, pass.stream),
+            "scale gradient");
+  }
+
+ private:
+  float factor_;
+  std::int64_t count_;
+};
+
+template <class E>
+class SquaredErrorRunner : public DeviceRunner<E> {
+ public:
+  explicit SquaredErrorRunner(const LayerGeometry& g)
+      : batch_(g.batch), size_(elements(g.inputs[0])) {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(
+        gpu::squared_error_forward(batch_, size_, m.inputs[0], pass.target, m.losses, pass.stream),
+        "squared error");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    if (E* dx = m.input_gradients[0])
+      check(gpu::squared_error_backward(batch_, size_, m.inputs[0], pass.target, pass.slopes, dx,
+                                        m.accumulate[0] != 0, pass.stream),
+            "squared error gradient");
+  }
+
+ private:
+  std::int64_t batch_, size_;
+};
+
+template <class E>
 class InputRunner : public DeviceRunner<E> {
  public:
   explicit InputRunner(const LayerGeometry& g)
@@ -173,6 +214,14 @@ DeviceRunnerPtr<E> multiply(const LayerGeometry& g) {
   return std::make_unique<MultiplyRunner<E>>(g);
 }
 template <class E>
+DeviceRunnerPtr<E> scale_by(const ScaleBy& op, const LayerGeometry& g) {
+  return std::make_unique<ScaleByRunner<E>>(op, g);
+}
+template <class E>
+DeviceRunnerPtr<E> mean_squared_error(const LayerGeometry& g) {
+  return std::make_unique<SquaredErrorRunner<E>>(g);
+}
+template <class E>
 DeviceRunnerPtr<E> input(const LayerGeometry& g) {
   return std::make_unique<InputRunner<E>>(g);
 }
@@ -186,9 +235,12 @@ DeviceRunnerPtr<E> flatten(const LayerGeometry& g) {
   template DeviceRunnerPtr<E> dropout<E>(const Dropout&, LayerId, const LayerGeometry&); \
   template DeviceRunnerPtr<E> add<E>(const LayerGeometry&);                              \
   template DeviceRunnerPtr<E> multiply<E>(const LayerGeometry&);                         \
+  template DeviceRunnerPtr<E> scale_by<E>(const ScaleBy&, const LayerGeometry&);         \
+  template DeviceRunnerPtr<E> mean_squared_error<E>(const LayerGeometry&);               \
   template DeviceRunnerPtr<E> input<E>(const LayerGeometry&);                            \
   template DeviceRunnerPtr<E> flatten<E>(const LayerGeometry&)
 RECKON_RUN_ELEMENTS_FOR(float);
 RECKON_RUN_ELEMENTS_FOR(Bf16);
+RECKON_RUN_ELEMENTS_FOR(Half);
 
 }  // namespace reckon::cuda::run

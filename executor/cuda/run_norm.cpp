@@ -92,11 +92,14 @@ template DeviceRunnerPtr<float> row_norm<float>(std::int64_t, std::int64_t, bool
                                                 const LayerGeometry&);
 template DeviceRunnerPtr<Bf16> row_norm<Bf16>(std::int64_t, std::int64_t, bool,
                                               const LayerGeometry&);
+template DeviceRunnerPtr<Half> row_norm<Half>(std::int64_t, std::int64_t, bool,
+                                              const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> batch_norm(const BatchNorm& op, const LayerGeometry& g) {
   return std::make_unique<BatchNormRunner<E>>(op, g);
 }
 template DeviceRunnerPtr<float> batch_norm<float>(const BatchNorm&, const LayerGeometry&);
 template DeviceRunnerPtr<Bf16> batch_norm<Bf16>(const BatchNorm&, const LayerGeometry&);
+template DeviceRunnerPtr<Half> batch_norm<Half>(const BatchNorm&, const LayerGeometry&);
 
 }  // namespace reckon::cuda::run

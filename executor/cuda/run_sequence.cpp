@@ -4,6 +4,8 @@
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/id_groups.h"
+#include "kernels/select_rows.h"
+#include "sim/base/check.h"
 
 // Layers of sequences: tables, positions, attention; and the loss.
 namespace reckon::cuda::run {
@@ -157,6 +159,34 @@ class AttentionRunner : public DeviceRunner<E> {
 };
 
 template <class E>
+class SelectTokensRunner : public DeviceRunner<E> {
+ public:
+  SelectTokensRunner(const SelectTokens& op, const LayerGeometry& g)
+      : op_(op),
+        selection_{
+            .batch = g.batch, .rows = g.inputs[0][0], .count = op.count, .width = g.output[1]} {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::select_rows(of(pass), m.inputs[0], m.output, pass.stream), "selected tokens");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    if (E* dx = m.input_gradients[0])
+      check(gpu::select_rows_gradient(of(pass), m.output_gradient, dx, m.accumulate[0] != 0,
+                                      pass.stream),
+            "gradient of selected tokens");
+  }
+
+ private:
+  gpu::RowSelection of(const DevicePass& pass) const {
+    gpu::RowSelection s = selection_;
+    if (op_.masked) s.at = pass.masked;
+    RECKON_CHECK(!op_.masked || s.at != nullptr);
+    return s;
+  }
+  SelectTokens op_;
+  gpu::RowSelection selection_;
+};
+
+template <class E>
 class CrossEntropyRunner : public DeviceRunner<E> {
  public:
   CrossEntropyRunner(const SoftmaxCrossEntropy& op, const LayerGeometry& g)
@@ -203,6 +233,10 @@ DeviceRunnerPtr<E> attention(const Attention& op, LayerId layer, const LayerGeom
   return std::make_unique<AttentionRunner<E>>(op, layer, g);
 }
 template <class E>
+DeviceRunnerPtr<E> select_tokens(const SelectTokens& op, const LayerGeometry& g) {
+  return std::make_unique<SelectTokensRunner<E>>(op, g);
+}
+template <class E>
 DeviceRunnerPtr<E> softmax_cross_entropy(const SoftmaxCrossEntropy& op, const LayerGeometry& g) {
   return std::make_unique<CrossEntropyRunner<E>>(op, g);
 }
@@ -213,9 +247,11 @@ DeviceRunnerPtr<E> softmax_cross_entropy(const SoftmaxCrossEntropy& op, const La
                                                     const LayerGeometry&);                   \
   template DeviceRunnerPtr<E> rotary<E>(const RotaryEmbedding&, const LayerGeometry&);       \
   template DeviceRunnerPtr<E> attention<E>(const Attention&, LayerId, const LayerGeometry&); \
+  template DeviceRunnerPtr<E> select_tokens<E>(const SelectTokens&, const LayerGeometry&);   \
   template DeviceRunnerPtr<E> softmax_cross_entropy<E>(const SoftmaxCrossEntropy&,           \
                                                        const LayerGeometry&)
 RECKON_RUN_SEQUENCE_FOR(float);
 RECKON_RUN_SEQUENCE_FOR(Bf16);
+RECKON_RUN_SEQUENCE_FOR(Half);
 
 }  // namespace reckon::cuda::run

@@ -62,7 +62,9 @@ DeviceRunnerPtr<E> global_average_pool(const LayerGeometry& g) {
 }
 template DeviceRunnerPtr<float> pool<float>(const Pool2d&, const LayerGeometry&);
 template DeviceRunnerPtr<Bf16> pool<Bf16>(const Pool2d&, const LayerGeometry&);
+template DeviceRunnerPtr<Half> pool<Half>(const Pool2d&, const LayerGeometry&);
 template DeviceRunnerPtr<float> global_average_pool<float>(const LayerGeometry&);
 template DeviceRunnerPtr<Bf16> global_average_pool<Bf16>(const LayerGeometry&);
+template DeviceRunnerPtr<Half> global_average_pool<Half>(const LayerGeometry&);
 
 }  // namespace reckon::cuda::run

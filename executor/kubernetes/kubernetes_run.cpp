@@ -3,15 +3,20 @@
 #include <fmt/format.h>
 
 #include "executor/kubernetes/watched_run.h"
+#include "executor/train/recipe.h"
 #include "sim/base/check.h"
 
 namespace reckon::kubernetes {
 
 std::vector<std::string> process_names(const PlannedStrategy& strategy) {
   std::vector<std::string> names;
-  for (int rank = 0; rank < strategy.workers; ++rank) names.push_back(fmt::format("rank {}", rank));
+  const int each = ranks_of_worker(strategy);
+  for (int k = 0; k < strategy.workers; ++k)
+    names.push_back(
+        each == 1 ? fmt::format("rank {}", k)
+                  : fmt::format("worker {} (ranks {} to {})", k, k * each, (k + 1) * each - 1));
   for (int k = 0; k < strategy.server_count(); ++k)
-    names.push_back(fmt::format("rank {} (server {})", strategy.workers + k, k));
+    names.push_back(fmt::format("rank {} (server {})", computing_ranks(strategy) + k, k));
   return names;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "executor/kubernetes/pods/pod_log.h"
+#include "executor/train/recipe.h"
 
 namespace reckon::kubernetes {
 namespace {
@@ -30,6 +31,8 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
       stop_(stop),
       has_servers_(plan.only_job().strategy.server_count() > 0),
       secret_made_(options.secret_is_there),
+      workers_(plan.only_job().strategy.workers),
+      ranks_of_worker_(ranks_of_worker(plan.only_job().strategy)),
       names_(process_names(plan.only_job().strategy)),
       ranks_(names_.size()),
       known_(options.files.directory.measurements(), options.foreign.has_value()),

@@ -81,6 +81,8 @@ class WatchedRun {
   /// False: it is known from an earlier watch.
   bool keep(const MeasurementRecord& record);
   void on_pods(const std::vector<PodProgress>& pods);
+  /// Pods are workers and servers; a worker's has all its ranks.
+  int first_rank_of(int pod) const;
   /// As far as it is known while the attempt breaks.
   KeptInterruption interruption(std::int64_t attempt, const GangEnd& end);
   /// Its pods are about to be ended: from then on nobody else could tell why.
@@ -95,6 +97,7 @@ class WatchedRun {
   const KubernetesObserver& observer_;
   const std::function<StopRequest()>& stop_;
   bool has_servers_, secret_made_;
+  int workers_, ranks_of_worker_;
   std::vector<std::string> names_;
   std::vector<RankStatus> ranks_;
   KnownRecords known_;  // by an earlier launcher, here

@@ -44,7 +44,7 @@ void WatchedRun::take(int rank, const MeasurementRecord& record) {
     if (!saved->emergency) tracker_.saved(saved->blocked);
   }
   const auto* step = std::get_if<StepRecord>(&record);
-  if (step == nullptr || !of_all) return;
+  if (step == nullptr || !of_all || (!foreign_ && step->rank != 0)) return;
   tracker_.set_phase("computing");
   tracker_.step_done(step->step, step->seconds, step->samples, step->loss);
 }
@@ -115,12 +115,18 @@ void WatchedRun::on_pods(const std::vector<PodProgress>& pods) {
   }
 }
 
+int WatchedRun::first_rank_of(int pod) const {
+  if (foreign_) return pod;
+  const int before = std::min(pod, workers_);  // of servers each is one
+  return before * ranks_of_worker_ + (pod - before);
+}
+
 KeptInterruption WatchedRun::interruption(std::int64_t attempt, const GangEnd& end) {
   KeptInterruption kept;
   InterruptionRecord& r = kept.record;
   r.attempt = attempt;
   r.cause = cause_of(end);
-  r.rank = end.culprit;
+  if (end.culprit) r.rank = first_rank_of(*end.culprit);
   r.at = clock_.now();
   if (r.cause != Interruption::failure) r.notice = options_.notice;
   r.detail = end.reason;

@@ -308,6 +308,13 @@ class Gang {
 
 }  // namespace
 
+StopRequest requested_by_signals() {
+  const int requests = stop_requests();
+  return requests == 0   ? StopRequest::none
+         : requests == 1 ? StopRequest::graceful
+                         : StopRequest::at_once;
+}
+
 GangEnd run_gang(GangOptions options, const GangEvents& events,
                  const std::function<StopRequest()>& stop) {
   Gang gang(options, events);

@@ -59,6 +59,9 @@ struct GangEvents {
 /// A request to the whole gang from outside, looked at whenever something happens and at ticks.
 enum class StopRequest { none, graceful, at_once };
 
+/// By the signals that have come (watch_stop_signals()): the second does not wait for checkpoints.
+StopRequest requested_by_signals();
+
 struct GangEnd {
   std::vector<ProcessEnd> ends;  // by member
   std::vector<std::string>

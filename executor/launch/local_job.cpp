@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "executor/train/recipe.h"
+
 namespace reckon {
 
 namespace {
@@ -15,6 +17,17 @@ constexpr const char* kNcclInterface = "NCCL_SOCKET_IFNAME";
 
 int server_processes(const PlannedStrategy& strategy) {
   return strategy.servers ? std::max(1, strategy.servers->count) : 0;
+}
+
+std::string name_of_rank(const PlannedStrategy& strategy, int rank) {
+  const int each = ranks_of_worker(strategy);
+  return each == 1 ? fmt::format("rank {}", rank)
+                   : fmt::format("rank {} (worker {})", rank, rank / each);
+}
+
+void keep_nccl_on_this_machine(ProcessSpec& process) {
+  if (std::getenv(kNcclInterface) == nullptr)
+    process.environment.emplace_back(kNcclInterface, "lo");
 }
 
 ProcessSpec process_of(const PlannedStrategy& strategy, const LocalJob& job, const RankOfJob& own,
@@ -30,7 +43,7 @@ ProcessSpec process_of(const PlannedStrategy& strategy, const LocalJob& job, con
   ProcessSpec p;
   p.name = server          ? fmt::format("rank {} (server {})", rank, rank - workers)
            : own.stands_by ? "a process that stands by"
-                           : fmt::format("rank {}", rank);
+                           : name_of_rank(strategy, rank);
   p.command = {job.worker.string()};
   p.command.insert(p.command.end(), job.arguments.begin(), job.arguments.end());
   const auto flag = [&](const char* name, std::string value) {
@@ -47,9 +60,7 @@ ProcessSpec process_of(const PlannedStrategy& strategy, const LocalJob& job, con
   p.environment = told.variables();
   p.environment.emplace_back("LOCAL_RANK", std::to_string(rank));
   p.environment.emplace_back("LOCAL_WORLD_SIZE", std::to_string(all));
-  // NCCL would choose the interface of the network, and listen there.
-  if (all > 1 && std::getenv(kNcclInterface) == nullptr)
-    p.environment.emplace_back(kNcclInterface, "lo");
+  if (all > 1) keep_nccl_on_this_machine(p);
   p.reports = !server;  // it serves as long as its workers live, at their pace
   if (rank == 0 && !own.stands_by)
     p.inherited.emplace_back(RunEnvironment::kRendezvousVariable, rendezvous.fd());
@@ -59,11 +70,11 @@ ProcessSpec process_of(const PlannedStrategy& strategy, const LocalJob& job, con
 
 std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const LocalJob& job,
                                       std::int64_t attempt, const Socket& rendezvous) {
-  const int all = strategy.workers + server_processes(strategy);
+  const int ranks = computing_ranks(strategy), all = ranks + server_processes(strategy);
   std::vector<ProcessSpec> processes;
   for (int rank = 0; rank < all; ++rank)
-    processes.push_back(process_of(strategy, job, {.rank = rank, .workers = strategy.workers},
-                                   attempt, rendezvous));
+    processes.push_back(
+        process_of(strategy, job, {.rank = rank, .workers = ranks}, attempt, rendezvous));
   return processes;
 }
 

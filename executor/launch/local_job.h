@@ -25,17 +25,23 @@ struct LocalJob {
 /// the workers holds them.
 int server_processes(const PlannedStrategy& strategy);
 
-/// Which process of the job: by rank, servers behind the workers. `workers`: of this start, whose
-/// number an elastic job changes.
+/// "rank 3"; where a worker is several: "rank 3 (worker 1)".
+std::string name_of_rank(const PlannedStrategy& strategy, int rank);
+
+/// NCCL would choose the interface of the network, and listen there. Whoever chose one is obeyed.
+void keep_nccl_on_this_machine(ProcessSpec& process);
+
+/// Which process of the job: by rank, servers behind those that compute. `workers`: ranks that
+/// compute in this start, whose number an elastic job changes.
 struct RankOfJob {
   int rank = 0, workers = 1;
   bool stands_by = false;  // it has no rank yet, and waits for an order
 };
 ProcessSpec process_of(const PlannedStrategy& strategy, const LocalJob& job, const RankOfJob& rank,
                        std::int64_t attempt, const Socket& rendezvous);
-/// One process a worker, then one a parameter server: their ranks, by the variables that PyTorch's
-/// launcher sets as well (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
-/// MASTER_PORT).
+/// Those of each worker (ranks_of_worker()), then one a parameter server: their ranks, by the
+/// variables that PyTorch's launcher sets as well (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+/// MASTER_ADDR, MASTER_PORT).
 std::vector<ProcessSpec> processes_of(const PlannedStrategy& strategy, const LocalJob& job,
                                       std::int64_t attempt, const Socket& rendezvous);
 /// They meet at `rendezvous`, which rank 0 inherits: a port that is only named could be taken by

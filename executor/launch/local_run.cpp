@@ -13,6 +13,7 @@
 #include "executor/launch/run_files.h"
 #include "executor/launch/standing_processes.h"
 #include "executor/train/checkpoint/checkpoint_set.h"
+#include "executor/train/recipe.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
@@ -87,7 +88,8 @@ class LocalRun {
   int processes() const {
     const PlannedStrategy& s =
         job().strategy;  // a program of one's own places its variables itself
-    return s.workers + (options_.foreign ? s.server_count() : server_processes(s));
+    return options_.foreign ? s.workers + s.server_count()
+                            : computing_ranks(s) + server_processes(s);
   }
 
   GangOptions gang(std::int64_t attempt) {
@@ -211,7 +213,7 @@ class LocalRun {
   void on_progress(int member, const ProgressReport& r) {
     if (standing_ && member >= standing_->seats()) return grow();
     const bool done = r.phase == ProgressPhase::done;
-    if (done && member < job().strategy.workers) done_[std::size_t(member)] = r.step + 1;
+    if (done && member < computing_ranks(job().strategy)) done_[std::size_t(member)] = r.step + 1;
     if (member != 0) return;
     tracker_.set_phase(to_text(r.phase));
     if (!done) return;
@@ -254,18 +256,19 @@ class LocalRun {
 
   bool waits_for_nobody() const { return !foreign_ && !job().strategy.synchronous(); }
 
-  /// By worker: how many of its steps the newest checkpoint holds. Of workers that take steps of
+  /// By rank: how many of its steps the newest checkpoint holds. Of workers that take steps of
   /// their own rank 0's part says it.
   std::vector<std::int64_t> saved_steps() const {
-    std::vector<std::int64_t> saved(std::size_t(job().strategy.workers));
+    std::vector<std::int64_t> saved(std::size_t(computing_ranks(job().strategy)));
     for (const CheckpointSet& set : list_sets(options_.directory.checkpoints())) {
       if (!set.complete) continue;
       saved.assign(saved.size(), set.step);
       if (!waits_for_nobody()) break;
       try {
         const Counters counters = read_shard_header(shard_file(set.directory, 0)).counters;
-        for (std::size_t rank = 1; rank < saved.size(); ++rank)
-          if (const auto own = counters.find(steps_counter(rank)); own != counters.end())
+        const auto each = std::size_t(ranks_of_worker(job().strategy));
+        for (std::size_t rank = each; rank < saved.size(); ++rank)
+          if (const auto own = counters.find(steps_counter(rank / each)); own != counters.end())
             saved[rank] = own->second;
       } catch (const std::runtime_error&) {
         // Damaged: the workers will find that out, and say what they do.
@@ -315,7 +318,7 @@ class LocalRun {
   std::optional<JobSecretFile> secret_;
   RunTracker tracker_;
   LocalJob job_;
-  std::vector<std::int64_t> done_;             // by worker: its steps
+  std::vector<std::int64_t> done_;             // by rank: its steps
   std::optional<ForeignProgram> foreign_;      // nullopt: reckon-worker
   std::optional<std::int64_t> saved_;          // as that program told
   std::optional<StandingProcesses> standing_;  // nullopt: all start again

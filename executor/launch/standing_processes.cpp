@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <climits>
 #include <iterator>
+#include <span>
 #include <utility>
 
+#include "executor/train/recipe.h"
 #include "executor/train/records/orders.h"
 #include "sim/scenario/resolve/workers.h"
 #include "sim/scenario/restart.h"
@@ -15,13 +17,15 @@ namespace reckon {
 
 StandingProcesses::StandingProcesses(const PlannedWorkload& job, int spares)
     : job_(job),
-      wanted_(job.strategy.workers),
-      each_(workers_of_a_copy(job)),
+      of_worker_(ranks_of_worker(job.strategy)),
+      wanted_(computing_ranks(job.strategy)),
+      of_copy_(workers_of_a_copy(job) * of_worker_),
+      least_(job.restart->min_workers * of_worker_),
       spares_(job.restart->kind == RestartKind::warm_spare ? spares : 0) {}
 
 int StandingProcesses::seats_of_next(int ready) const {
   if (!begun_ || job_.restart->kind != RestartKind::elastic) return wanted_;
-  const int usable = usable_workers(ready, each_, job_.restart->min_workers);
+  const int usable = usable_workers(ready, of_copy_, least_);
   return usable > 0 ? std::min(usable, wanted_) : wanted_;
 }
 
@@ -37,15 +41,25 @@ std::shared_ptr<WatchedProcess> StandingProcesses::start(const LocalJob& local,
   return process;
 }
 
+void StandingProcesses::end_broken_workers() {
+  const auto of_worker = static_cast<std::size_t>(of_worker_);
+  for (std::size_t first = 0; first < seats_.size(); first += of_worker) {
+    const auto ranks = std::span(seats_).subspan(first, of_worker);
+    if (std::ranges::any_of(ranks, [](const auto& p) { return p->look_for_end().has_value(); }))
+      std::ranges::fill(ranks, nullptr);  // ends and reaps them
+  }
+}
+
 GangOptions StandingProcesses::seat(const LocalJob& local, std::int64_t attempt) {
   GangOptions gang;
   gang.rendezvous = local_rendezvous();
   gang.attempt = attempt;
   gang.stays = true;
 
+  end_broken_workers();
   Processes there = std::exchange(seats_, {});
   std::ranges::move(std::exchange(beside_, {}), std::back_inserter(there));
-  std::erase_if(there, [](const auto& p) { return p->look_for_end().has_value(); });
+  std::erase_if(there, [](const auto& p) { return !p || p->look_for_end().has_value(); });
   // Those that wait before those that still start, and by their ranks.
   const auto order = [](const auto& p) {
     return std::pair(!p->waits(), p->rank < 0 ? INT_MAX : p->rank);
@@ -70,7 +84,7 @@ GangOptions StandingProcesses::seat(const LocalJob& local, std::int64_t attempt)
       there.erase(there.begin());
     }
     if (!fresh) {
-      place->seat(rank, fmt::format("rank {}", rank));
+      place->seat(rank, name_of_rank(job_.strategy, rank));
       send_order(
           place->orders.get(),
           {.attempt = attempt, .rank = rank, .workers = seats, .master = gang.rendezvous.local()},
@@ -91,7 +105,7 @@ GangOptions StandingProcesses::seat(const LocalJob& local, std::int64_t attempt)
 bool StandingProcesses::could_grow() const {
   if (job_.restart->kind != RestartKind::elastic || told_) return false;
   const int ready = int(std::ranges::count_if(beside_, [](const auto& p) { return p->waits(); }));
-  return usable_workers(seats() + ready, each_, job_.restart->min_workers) > seats();
+  return usable_workers(seats() + ready, of_copy_, least_) > seats();
 }
 
 void StandingProcesses::regroup() { told_ = send_regroup(seats_.front()->orders.get()); }
@@ -107,9 +121,9 @@ int spare_processes(const Plan& plan) {
   const PlannedWorkload& job = plan.only_job();
   if (!job.restart || job.restart->kind != RestartKind::warm_spare) return 0;
   const PlannedPool& pool = *computing_pools(plan).front();
-  const int each =
+  const int workers =
       planning::workers_on(1, pool.accelerators_per_node, job.strategy.accelerators_per_worker);
-  return job.restart->spares * std::max(1, each);
+  return job.restart->spares * std::max(1, workers) * ranks_of_worker(job.strategy);
 }
 
 }  // namespace reckon

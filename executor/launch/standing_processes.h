@@ -41,13 +41,17 @@ class StandingProcesses {
   std::shared_ptr<WatchedProcess> start(const LocalJob& local, const RankOfJob& rank,
                                         std::int64_t attempt, const Socket& rendezvous) const;
 
+  /// A worker goes with any of its ranks, as a pod does.
+  void end_broken_workers();
+
   const PlannedWorkload& job_;
-  int wanted_ = 1, each_ = 1, spares_ = 0;  // workers; of a copy; beside them
+  // Ranks: of a worker, of all, of a copy, the fewest of an elastic job, beside them.
+  int of_worker_ = 1, wanted_ = 1, of_copy_ = 1, least_ = 1, spares_ = 0;
   Processes seats_, beside_;
   bool begun_ = false, told_ = false;
 };
 
-/// Processes that stand by for the job's warm spares: a node's workers each; 0: it has none.
+/// Processes that stand by for the job's warm spares: all ranks of a node each; 0: it has none.
 int spare_processes(const Plan& plan);
 
 }  // namespace reckon

@@ -1,5 +1,6 @@
 #pragma once
 #include <array>
+#include <string>
 
 #include "sim/base/words.h"
 
@@ -12,5 +13,9 @@ constexpr auto words_of(DeviceWish) {
                     Word<DeviceWish>{"cpu", DeviceWish::cpu},
                     Word<DeviceWish>{"cuda", DeviceWish::cuda}};
 }
+
+/// Why the ranks of a worker cannot have a device each of so many, where some are here; "": they
+/// can, or compute on CPUs: as there is none, or as they were told.
+std::string why_too_few_devices(DeviceWish wish, int ranks, int devices);
 
 }  // namespace reckon

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "sim/base/check.h"
 #include "sim/model/shapes.h"
@@ -131,6 +132,7 @@ void GraphRuntime<T>::prepare() {
   batch_.inputs.resize(inputs);
   batch_.targets.resize(targets);
   scratch_ = AlignedBuffer<T>(static_cast<std::size_t>(scratch));
+  find_rounded();
   const auto accumulate = accumulating_inputs(rank_);
   for (std::size_t i = 0; i < layers.size(); ++i) {
     Prepared& p = prepared_[i];
@@ -150,8 +152,9 @@ void GraphRuntime<T>::find_weights(std::size_t i) {
     const bool owned = slot.layer == rank_.layers[i].origin;
     const bool is_bias = slot.name.ends_with(".bias");
     const auto first = static_cast<std::ptrdiff_t>(slot.first);
-    if (owned && is_bias) prepared_[i].bias = first;
-    if (!is_bias && (owned || layer.tied_to == slot.layer)) prepared_[i].weight = first;
+    if (owned && is_bias) prepared_[i].bias = first, prepared_[i].biases = slot.count;
+    if (!is_bias && (owned || layer.tied_to == slot.layer))
+      prepared_[i].weight = first, prepared_[i].weights = slot.count;
     if (!owned || !slot.trained) continue;
     if (trained.count == 0) trained.first = slot.first;
     trained.count += slot.count;
@@ -161,7 +164,9 @@ void GraphRuntime<T>::find_weights(std::size_t i) {
 template <class T>
 void GraphRuntime<T>::set_parameters(std::span<const T> values) {
   RECKON_CHECK(values.size() == layout_.count);
+  values_ = values;
   for (Prepared& p : prepared_) {
+    if (p.reads_rounded) continue;
     p.forward.weight = p.late.weight = p.weight < 0 ? nullptr : values.data() + p.weight;
     p.forward.bias = p.late.bias = p.bias < 0 ? nullptr : values.data() + p.bias;
   }
@@ -174,6 +179,71 @@ void GraphRuntime<T>::set_data(std::size_t layer) {
   if (is_loss(op)) pass_.target = batch_.targets[target_of_[layer]];
 }
 
+/// Rows of a table are rounded where they come out, whole numbers that name rows never.
+template <class T>
+void GraphRuntime<T>::find_rounded() {
+  if (options_.rounding == Rounding::none) return;
+  RECKON_CHECK((std::is_same_v<T, float>));
+  const auto& layers = rank_.layers;
+  const auto is_table = [](const LayerOp& op) {
+    return std::holds_alternative<Embedding>(op) || std::holds_alternative<EmbeddingBag>(op);
+  };
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    Prepared& p = prepared_[i];
+    const LayerOp& op = layers[i].layer.op;
+    const bool computes = !layers[i].is_exchange();
+    p.reads_rounded = computes && p.weights + p.biases > 0 && !is_table(op);
+    p.makes_rounded = !computes || !is_loss(op);
+    if (p.reads_rounded) most = std::max(most, p.weights + p.biases);
+    if (!computes || !is_table(op)) continue;
+    for (const LayerId input : layers[i].layer.inputs)
+      prepared_[index(input)].makes_rounded = false;
+  }
+  rounded_ = AlignedBuffer<T>(most);
+  for (Prepared& p : prepared_) {
+    if (!p.reads_rounded) continue;
+    if (p.weight >= 0) p.forward.weight = p.late.weight = rounded_.data();
+    if (p.bias >= 0) p.forward.bias = p.late.bias = rounded_.data() + p.weights;
+  }
+}
+
+template <class T>
+void GraphRuntime<T>::round_weights(Prepared& p) {
+  if constexpr (std::is_same_v<T, float>) {
+    const auto round = [&](std::ptrdiff_t first, std::size_t count, std::size_t to) {
+      if (first >= 0)
+        round_elements(*pass_.workers, options_.rounding, values_.data() + first,
+                       rounded_.data() + to, static_cast<std::int64_t>(count));
+    };
+    if (!p.reads_rounded) return;
+    round(p.weight, p.weights, 0);
+    round(p.bias, p.biases, p.weights);
+  }
+}
+
+template <class T>
+void GraphRuntime<T>::round_results(const Action& action) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (options_.rounding == Rounding::none) return;
+    Prepared& p = prepared_[action.layer];
+    const auto round = [&](T* values, std::size_t layer) {
+      round_elements(*pass_.workers, options_.rounding, values, values,
+                     samples_ * elements(rank_.layers[layer].layer.output));
+    };
+    if (action.kind != Action::Kind::backward) {
+      if (p.makes_rounded)
+        round(action.kind == Action::Kind::forward ? p.forward.output : p.late.output,
+              action.layer);
+      return;
+    }
+    const auto& inputs = rank_.layers[action.layer].layer.inputs;
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      if (T* gradient = p.late.input_gradients[k]; gradient != nullptr)
+        round(gradient, index(inputs[k]));
+  }
+}
+
 template <class T>
 void GraphRuntime<T>::run(std::size_t at) {
   const Action& action = schedule_.actions[at];
@@ -182,6 +252,7 @@ void GraphRuntime<T>::run(std::size_t at) {
   Prepared& p = prepared_[action.layer];
   LayerRunner<T>& runner = *runners_[action.layer];
   pass_.recomputing = action.kind == Action::Kind::recompute;
+  round_weights(p);
   switch (action.kind) {
     case Action::Kind::forward:
       runner.forward(p.forward, pass_);
@@ -193,6 +264,7 @@ void GraphRuntime<T>::run(std::size_t at) {
       runner.backward(p.late, pass_);
       break;
   }
+  round_results(action);
   if (hooks_.after) hooks_.after(at);
 }
 

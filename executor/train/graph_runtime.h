@@ -14,6 +14,7 @@
 #include "executor/train/parallel/rank_model.h"
 #include "executor/train/parameters.h"
 #include "executor/train/products/aligned_buffer.h"
+#include "executor/train/rounding.h"
 #include "executor/train/schedule.h"
 #include "sim/base/diagnostic.h"
 
@@ -40,7 +41,8 @@ struct RuntimeOptions {
   /// it.
   std::optional<LayerSpan> part = std::nullopt;
   std::optional<ParameterLayout> layout = std::nullopt;
-  ModelPlace place = {};  // where several ranks hold the model: this one's
+  Rounding rounding = Rounding::none;  // GraphRuntime<float>'s: what it holds is rounded so
+  ModelPlace place = {};               // where several ranks hold the model: this one's
   ModelGroups groups = {};
 };
 
@@ -129,15 +131,20 @@ class GraphRuntime {
   struct Prepared {  // memory of a layer in the forward pass, and after it
     LayerMemory<T> forward, late;
     std::ptrdiff_t weight = -1, bias = -1;  // first element in the flat buffers; -1: none
+    std::size_t weights = 0, biases = 0;    // how many
+    bool reads_rounded = false, makes_rounded = false;  // its weights; what it makes
   };
   void prepare();
   Crossing crossing_at(std::size_t cut);
   void find_weights(std::size_t i);
+  void find_rounded();
   void sum_gradients(std::size_t i, std::span<T> gradients) const;
   void set_parameters(std::span<const T> values);
   void run(std::size_t at);
   void use_batch(std::int64_t samples);
   void set_data(std::size_t layer);
+  void round_weights(Prepared& p);
+  void round_results(const Action& action);
 
   std::size_t place_of(LayerId layer) const { return index(rank_.made[index(layer)]); }
 
@@ -154,6 +161,8 @@ class GraphRuntime {
   std::vector<std::size_t> input_of_, target_of_;  // by layer: which of the batch's spans
   std::vector<ParameterRange> trained_range_;      // by layer
   AlignedBuffer<T> memory_, scratch_;
+  AlignedBuffer<T> rounded_;   // weights of the layer in work
+  std::span<const T> values_;  // of the pass in work
   BatchView batch_;
   std::int64_t samples_;  // of the pass in work
   PassState pass_;

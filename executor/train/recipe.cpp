@@ -13,6 +13,14 @@ bool pulls_rows(const PlannedWorkload& job) {
          !lookup_tables(job.model).empty();
 }
 
+int ranks_of_worker(const PlannedStrategy& strategy) {
+  return std::max(1, strategy.accelerators_per_worker);
+}
+
+int computing_ranks(const PlannedStrategy& strategy) {
+  return strategy.workers * ranks_of_worker(strategy);
+}
+
 OptimizerRule optimizer_rule(const PlannedWorkload& job) {
   const PlannedOptimizer& o = job.optimizer_settings;
   const auto f = [](double x) { return static_cast<float>(x); };

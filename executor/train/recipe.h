@@ -12,6 +12,13 @@ namespace reckon {
 /// Do workers have of embedding tables the rows of a step alone?
 bool pulls_rows(const PlannedWorkload& job);
 
+/// A worker of the plan is so many processes of reckon-worker, each a rank on a device of its own:
+/// ranks [k * n, (k + 1) * n) are worker k's, so that neighbours in the layout share a node
+/// (rank_places.h). A worker that computes on CPUs is one.
+int ranks_of_worker(const PlannedStrategy& strategy);
+/// Of all workers.
+int computing_ranks(const PlannedStrategy& strategy);
+
 OptimizerRule optimizer_rule(const PlannedWorkload& job);
 
 /// Of step `step` (from 0) of `steps`. Warm-up: rate * (step + 1) / warmup_steps [Goyal 2017,

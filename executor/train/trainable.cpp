@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "executor/train/device_layers.h"
 #include "executor/train/graph_runtime.h"
 #include "executor/train/parallel/rank_model.h"
 #include "executor/train/pulled_tables.h"
@@ -31,11 +32,6 @@ void refuse_layout(const PlannedWorkload& job, Problems& problems) {
     problems.add(
         "the worker cuts a pipeline as evenly as can be, and this plan has strategy.stages",
         "leave strategy.stages out");
-  if (const int each = job.strategy.accelerators_per_worker; each > 1)
-    problems.add(
-        fmt::format("a process of the worker is one rank, and a worker of this plan has {}", each),
-        fmt::format("workload.strategy: {{workers: {}, accelerators_per_worker: 1}}",
-                    job.strategy.workers * each));
 }
 
 /// What of the ways to go on after a loss the launcher and its workers do not know.
@@ -61,7 +57,7 @@ void refuse_restart(const PlannedWorkload& job, Problems& problems) {
 
 bool devices_train_in(Precision precision) {
   return precision == Precision::fp32 || precision == Precision::tf32 ||
-         precision == Precision::bf16;
+         precision == Precision::bf16 || precision == Precision::fp16;
 }
 
 }  // namespace
@@ -84,7 +80,7 @@ Diagnostics cannot_train(const Plan& plan) {
                  "it applies sgd and adamw; the others are simulated");
   const bool servers = strategy.servers.has_value();
   const bool on_cpus = !computing_pools(plan).front()->accelerator;
-  if (!servers && strategy.workers > 1 && on_cpus && !runs_on_cpus(strategy.all_reduce))
+  if (!servers && computing_ranks(strategy) > 1 && on_cpus && !runs_on_cpus(strategy.all_reduce))
     problems.add(fmt::format("workers on CPUs do not sum gradients by all_reduce: {}",
                              to_text(strategy.all_reduce)),
                  "they do by ring, or auto, which is a ring for all but small buckets");
@@ -94,6 +90,19 @@ Diagnostics cannot_train(const Plan& plan) {
   if (servers && pulls_rows(job))
     for (Diagnostic& problem : cannot_pull_rows(job.model))
       problems.all.push_back(std::move(problem));
+  if (const int each = ranks_of_worker(strategy); servers && each > 1 && pulls_rows(job))
+    problems.add(fmt::format("workers that have the rows of a step alone of embedding tables are "
+                             "one rank, and a worker of this plan has {} accelerators",
+                             each),
+                 fmt::format("workload.strategy: {{workers: {}, accelerators_per_worker: 1}}, or "
+                             "sparse_embeddings: false",
+                             strategy.workers * each));
+  if (servers && job.precision == Precision::fp16)
+    problems.add(
+        "parameter servers do not skip a step whose scaled gradients overflow, and the "
+        "precision is fp16",
+        "no server sees the whole gradient: workload.precision: fp32 or bf16, or "
+        "multi_worker_mirrored");
   if (servers && job.optimizer_settings.clip_norm > 0)
     problems.add(fmt::format("parameter servers do not clip gradients, and clip_norm is {}",
                              job.optimizer_settings.clip_norm),
@@ -115,12 +124,18 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
                  "workload.container names a program of yours that trains on them");
     return std::move(problems.all);
   }
-  if (strategy.kind == StrategyKind::parameter_server)
-    problems.add(fmt::format("reckon-worker's workers of parameter servers train on CPUs, and the "
-                             "nodes of '{}' have {}",
+  if (const Diagnostics layers = cannot_run_on_device(job.model); !layers.empty())
+    problems.add(layers.size() == 1
+                     ? layers[0].what
+                     : fmt::format("{}, nor {} more layers", layers[0].what, layers.size() - 1),
+                 "reckon-worker trains the model on the nodes' CPUs; a program of yours in "
+                 "workload.container may do better");
+  if (pulls_rows(job))
+    problems.add(fmt::format("reckon-worker's workers that have the rows of a step alone of "
+                             "embedding tables train on CPUs, and the nodes of '{}' have {}",
                              pool.name, pool.accelerator->name),
-                 "multi_worker_mirrored, a pool without accelerators, or a program of yours in "
-                 "workload.container");
+                 "workload.strategy.sparse_embeddings: false, a pool without accelerators, or a "
+                 "program of yours in workload.container");
   if (cuts_the_model(strategy.kind))
     problems.add(fmt::format("reckon-worker's ranks under strategy {} train on CPUs, and the nodes "
                              "of '{}' have {}",
@@ -128,17 +143,9 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
                  "multi_worker_mirrored, a pool without accelerators, or a program of yours in "
                  "workload.container");
   if (!devices_train_in(job.precision))
-    problems.add(fmt::format("reckon-worker trains in fp32 or bf16 on GPUs, not in {}",
+    problems.add(fmt::format("reckon-worker trains in fp32, bf16 or fp16 on GPUs, not in {}",
                              to_text(job.precision)),
                  "workload.precision: bf16");
-  if (const int each = strategy.accelerators_per_worker; each > 1 && !cuts_the_model(strategy.kind))
-    problems.add(fmt::format("a process of reckon-worker trains on one GPU, and a worker of this "
-                             "plan has {}",
-                             each),
-                 fmt::format("a worker for each, in as many pods; the sums are the same: "
-                             "workload.strategy: {{kind: multi_worker_mirrored, workers: {}, "
-                             "accelerators_per_worker: 1}}",
-                             strategy.workers * each));
   return std::move(problems.all);
 }
 

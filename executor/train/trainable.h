@@ -11,8 +11,9 @@ namespace reckon {
 /// there are is not asked.
 Diagnostics cannot_train(const Plan& plan);
 
-/// What would leave accelerators of the plan's nodes idle: a process trains on one NVIDIA GPU, in
-/// fp32 (tf32) or bf16, by all-reduce. Empty as well where the plan has no accelerators.
+/// What would leave accelerators of the plan's nodes idle, layers without a kernel among it: each
+/// rank trains on an NVIDIA GPU of its own, in fp32 (tf32), bf16 or fp16, by all-reduce or through
+/// parameter servers. Empty as well where the plan has no accelerators.
 Diagnostics leaves_accelerators_idle(const Plan& plan);
 
 /// What of its restarts pods do not do: they start again all together.

@@ -44,7 +44,7 @@ RankShare uneven_share(const PlannedWorkload& job, int rank, int workers, std::i
 }  // namespace
 
 RankShare share_of(const PlannedWorkload& job, int rank, int workers, std::int64_t pass) {
-  const int useful = workers - job.strategy.backup_workers();
+  const int useful = workers - job.strategy.backup_workers() * ranks_of_worker(job.strategy);
   const std::int64_t own = job.global_batch / useful;
   if (own * useful != job.global_batch || own % pass != 0)
     return uneven_share(job, rank, workers, pass);
@@ -104,7 +104,7 @@ void Trainer::start(bool restores_optimizer) {
   if (restored_parts_) return exchange_.restore_optimizer_state();
   start_exchange();
   if (!restored_optimizer_.empty() && restores_optimizer) {
-    const auto optimizer = exchange_.optimizer_state();
+    const auto optimizer = exchange_.optimizer_state_to_restore();
     RECKON_CHECK(optimizer.size() == restored_optimizer_.size());
     for (std::size_t k = 0; k < optimizer.size(); ++k)
       std::ranges::copy(restored_optimizer_[k].span(), optimizer[k].begin());
@@ -126,6 +126,7 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
   const RankShare& share = options_.share;
   StepMeasurement m{.step = step, .samples = share.global_batch};
   m.learning_rate = learning_rate(options_.optimizer, step, options_.steps);
+  if (options_.loss_scale) m.loss_scale = options_.loss_scale->scale();
 
   report(hooks, step, ProgressPhase::computing);
   statistics_before_.clear();
@@ -135,7 +136,8 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
   Seconds pulling{};  // of rows, which the exchange measures
   const PassTimes passes = runtime_->run_passes(
       {.count = share.own / options_.micro_batch,
-       .scale = static_cast<double>(options_.micro_batch) / static_cast<double>(share.global_batch),
+       .scale = m.loss_scale * static_cast<double>(options_.micro_batch) /
+                static_cast<double>(share.global_batch),
        .idle = share.idle_passes,
        .exchanged_every_pass = exchange_.exchanges_every_pass(),
        .load =
@@ -160,7 +162,9 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
   m.backward = passes.backward;
 
   report(hooks, step, ProgressPhase::exchanging);
+  if (options_.loss_scale) exchange_.scaled_by(m.loss_scale, options_.loss_scale->skipped_steps());
   m.exchange = exchange_.finish_step(step, m.learning_rate);
+  scale_done(m);
   updates_done_ = m.exchange.next_step;
   under_way_ = false;
   m.exchange.communication += passes.exchanging;
@@ -184,6 +188,17 @@ void Trainer::check_loss(double loss, const StepMeasurement& m) const {
       "the loss of step {} is {}: training cannot go on; a lower learning rate (now {:.3g}), a "
       "longer warm-up or clip_norm may help",
       m.step, std::isnan(loss) ? "not a number" : "infinite", m.learning_rate));
+}
+
+/// Where even the smallest scale is too large, gradients are not finite at all.
+void Trainer::scale_done(const StepMeasurement& m) {
+  if (!options_.loss_scale) return;
+  options_.loss_scale->step_done(m.exchange.skipped);
+  if (options_.loss_scale->scale() < double{LossScale::kLeast})
+    throw TrainingError(fmt::format(
+        "gradients of step {} are not finite at a loss scale of {:.3g} either: training cannot go "
+        "on; precision bf16, a lower learning rate or a longer warm-up may help",
+        m.step, m.loss_scale));
 }
 
 void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {

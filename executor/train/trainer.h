@@ -8,6 +8,7 @@
 #include "executor/comm/gradient_exchange.h"
 #include "executor/train/checkpoint/checkpoint_shard.h"
 #include "executor/train/data/source.h"
+#include "executor/train/loss_scale.h"
 #include "executor/train/pulled_tables.h"
 #include "executor/train/records/progress.h"
 #include "executor/train/step_runtime.h"
@@ -42,8 +43,9 @@ struct TrainerOptions {
   std::int64_t steps = 1;        // of the whole training
   std::uint64_t seed = 1;
   Recompute recompute = Recompute::none;
-  PlannedOptimizer optimizer;         // its schedule
-  std::size_t optimizer_buffers = 1;  // FlatOptimizer::state(): 2 of AdamW
+  PlannedOptimizer optimizer;           // its schedule
+  std::size_t optimizer_buffers = 1;    // FlatOptimizer::state(): 2 of AdamW
+  std::optional<LossScale> loss_scale;  // of fp16, as it begins
   int data_threads = 1;
   /// Where rows of embedding tables are pulled: this rank's state has the whole tables, too.
   bool keeps_tables = true;
@@ -56,7 +58,8 @@ struct StepMeasurement {
   double loss = 0;           // mean over the samples of all ranks, before the update; of a pipeline
                              // see PassTimes::loss
   double learning_rate = 0;
-  Seconds seconds{};  // since the step before was measured; `checkpoint` among it
+  double loss_scale = 1;  // of fp16: what this step's was; exchange.skipped: it was too large
+  Seconds seconds{};      // since the step before was measured; `checkpoint` among it
   Seconds data_wait{}, forward{}, backward{}, checkpoint{};
   ExchangeTimes exchange;  // its `apply` is the optimizer
 };
@@ -137,6 +140,8 @@ class Trainer {
   void check_loss(double loss, const StepMeasurement& m) const;
   void check_parameters(std::span<const float> values) const;
   void add_statistics_to(std::vector<StateTensor>& tensors);
+  void add_loss_scale_to(std::vector<StateTensor>& tensors);
+  void scale_done(const StepMeasurement& m);
   template <class Take>
   void for_optimizer_tensors(std::size_t buffers, Take take) const;
   template <class Take>

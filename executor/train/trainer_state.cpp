@@ -55,6 +55,10 @@ std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
     for (const RunningStatistics<float>& s : runtime_->running_statistics())
       state.push_back({whole_tensor(s.name, {std::int64_t(s.values.size())}),
                        std::as_writable_bytes(s.values)});
+    if (!options_.loss_scale) return;
+    const auto kept = options_.loss_scale->state();
+    state.push_back({whole_tensor(LossScale::kTensor, {std::int64_t(kept.size())}),
+                     std::as_writable_bytes(std::span<float>(kept))});
   };
   if (exchange_.keeps_parts()) {
     restored_parts_ = true;
@@ -160,6 +164,13 @@ void Trainer::add_statistics_to(std::vector<StateTensor>& tensors) {
         {whole_tensor(s.name, {std::int64_t(s.values.size())}), std::as_bytes(s.values)});
 }
 
+void Trainer::add_loss_scale_to(std::vector<StateTensor>& tensors) {
+  if (!options_.loss_scale) return;
+  const auto kept = options_.loss_scale->state();
+  tensors.push_back({whole_tensor(LossScale::kTensor, {std::int64_t(kept.size())}),
+                     std::as_bytes(std::span<float>(kept))});
+}
+
 std::vector<StateTensor> Trainer::statistics() {
   std::vector<StateTensor> tensors;
   add_statistics_to(tensors);
@@ -189,10 +200,12 @@ std::vector<StateTensor> Trainer::state() {
           if (!slot.copied) slices.push_back({slice, std::as_bytes(values)});
         });
     add_statistics_to(slices);
+    add_loss_scale_to(slices);
     return slices;
   }
   held_tables_ = options_.keeps_tables ? exchange_.fetch_tables(true) : std::vector<WholeTable>();
   std::vector<StateTensor> tensors = values_of_slots();
+  add_loss_scale_to(tensors);
   const auto optimizer = exchange_.optimizer_state();
   for_optimizer_tensors(optimizer.size(), [&](const SlotSlice& slice, std::size_t k) {
     const auto part = optimizer[k].subspan(slice.first, slice.count);

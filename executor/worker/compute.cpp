@@ -13,6 +13,7 @@
 #include "executor/cuda/nccl_library.h"
 #include "executor/cuda/open_device.h"
 #include "executor/cuda/run_time_libraries.h"
+#include "executor/cuda/staged_exchange.h"
 #include "executor/train/recipe.h"
 #endif
 
@@ -34,6 +35,8 @@ std::optional<cuda::DevicePrecision> precision_of(const PlannedWorkload& job) {
       return cuda::DevicePrecision::fp32;
     case Precision::bf16:
       return cuda::DevicePrecision::bf16;
+    case Precision::fp16:
+      return cuda::DevicePrecision::fp16;
     default:
       return std::nullopt;
   }
@@ -41,31 +44,37 @@ std::optional<cuda::DevicePrecision> precision_of(const PlannedWorkload& job) {
 
 std::optional<Refusal> refusal(const PlannedWorkload& job, const WorkerIdentity& me) {
   if (const std::string why = cuda::why_no_device(me.local_rank); !why.empty()) return Refusal{why};
-  if (job.strategy.kind == StrategyKind::parameter_server)
-    return Refusal{"workers of parameter servers train on CPUs", true};
+  if (pulls_rows(job))
+    return Refusal{"workers that have the rows of a step alone of tables train on CPUs", true};
   if (cuts_the_model(job.strategy.kind))
     return Refusal{fmt::format("ranks under strategy {} train on CPUs", to_text(job.strategy.kind)),
                    true};
   if (!precision_of(job))
-    return Refusal{fmt::format("the plan's precision is {}; devices train in bf16 or fp32",
+    return Refusal{fmt::format("the plan's precision is {}; devices train in fp32, bf16 or fp16",
                                to_text(job.precision)),
                    true};
-  const Diagnostics errors = cuda::cannot_run_on_device(job.model);
+  const Diagnostics errors = cannot_run_on_device(job.model);
   if (!errors.empty()) return Refusal{errors[0].what, true};
   return std::nullopt;
 }
 
 class CudaCompute final : public Compute {
  public:
-  CudaCompute(const PlannedWorkload& job, const WorkerIdentity& me, Communicator& peers)
-      : job_(job), device_(me.local_rank) {
+  CudaCompute(const PlannedWorkload& job, const WorkerIdentity& me, Communicator& peers,
+              Communicator* of_worker)
+      : job_(job), of_worker_(of_worker), device_(me.local_rank) {
+    if (job.strategy.servers) {  // which add up what the workers send
+      if (of_worker) nccl_ = cuda::make_nccl_communicator(*of_worker, me.local_rank);
+      return;
+    }
     // A gang of one reduces over NCCL too, where it is there: what runs on one GPU is what runs on
     // a hundred.
     const bool gang = job.strategy.kind != StrategyKind::single && cuda::why_no_nccl().empty();
     if (peers.size() > 1 || gang) nccl_ = cuda::make_nccl_communicator(peers, me.local_rank);
   }
   ComputeName name() const override {
-    return {.precision = *precision_of(job_) == cuda::DevicePrecision::bf16 ? "bf16" : "fp32",
+    const bool whole = *precision_of(job_) == cuda::DevicePrecision::fp32;
+    return {.precision = whole ? "fp32" : std::string(to_text(job_.precision)),
             .stack = "reckon-cuda",
             .accelerator = device_.name()};
   }
@@ -79,16 +88,24 @@ class CudaCompute final : public Compute {
                                        .clip_norm = job_.optimizer_settings.clip_norm},
                                       parameter_layout(job_.model), device_.stream());
   }
+  std::unique_ptr<GradientExchange> stage(std::unique_ptr<GradientExchange> host) override {
+    const bool in_lockstep = job_.strategy.synchronous() && job_.strategy.backup_workers() == 0;
+    cuda::StagedWorker worker{
+        .devices = nccl_.get(), .hosts = of_worker_, .in_lockstep = in_lockstep};
+    return cuda::make_staged_exchange(std::move(host), parameter_layout(job_.model),
+                                      device_.stream(), worker);
+  }
 
  private:
   const PlannedWorkload& job_;
+  Communicator* of_worker_;
   cuda::OpenDevice device_;
   std::unique_ptr<cuda::NcclCommunicator> nccl_;
 };
 
 std::unique_ptr<Compute> open(const PlannedWorkload& job, const WorkerIdentity& me,
-                              Communicator& peers) {
-  return std::make_unique<CudaCompute>(job, me, peers);
+                              Communicator& peers, Communicator* of_worker) {
+  return std::make_unique<CudaCompute>(job, me, peers, of_worker);
 }
 
 #else
@@ -96,13 +113,22 @@ std::unique_ptr<Compute> open(const PlannedWorkload& job, const WorkerIdentity& 
 std::optional<Refusal> refusal(const PlannedWorkload&, const WorkerIdentity&) {
   return Refusal{"this reckon-worker was built without CUDA"};
 }
-std::unique_ptr<Compute> open(const PlannedWorkload&, const WorkerIdentity&, Communicator&) {
+std::unique_ptr<Compute> open(const PlannedWorkload&, const WorkerIdentity&, Communicator&,
+                              Communicator*) {
   return nullptr;
 }
 
 #endif
 
 }  // namespace
+
+std::string why_too_few_devices(DeviceWish wish, int ranks) {
+#ifdef RECKON_WITH_CUDA
+  return why_too_few_devices(wish, ranks, cuda::device_count());
+#else
+  return why_too_few_devices(wish, ranks, 0);
+#endif
+}
 
 std::string device_libraries() {
   std::string text;
@@ -116,11 +142,12 @@ std::string device_libraries() {
 }
 
 std::unique_ptr<Compute> choose_device(const JobOptions& options, const PlannedWorkload& job,
-                                       const WorkerIdentity& me, Communicator& peers) {
+                                       const WorkerIdentity& me, Communicator& peers,
+                                       Communicator* of_worker) {
   if (options.device == DeviceWish::cpu) return nullptr;
   const std::optional<Refusal> mine = refusal(job, me);
   if (options.device == DeviceWish::cuda) {
-    if (!mine) return open(job, me, peers);
+    if (!mine) return open(job, me, peers, of_worker);
     const std::string text = "--device cuda: " + mine->why;
     if (mine->of_job) throw std::invalid_argument(text);
     throw std::runtime_error(text);
@@ -128,7 +155,7 @@ std::unique_ptr<Compute> choose_device(const JobOptions& options, const PlannedW
 #ifdef RECKON_WITH_CUDA
   std::int64_t refusals = mine ? 1 : 0;
   peers.all_reduce(std::span<std::int64_t>(&refusals, 1));
-  if (refusals == 0) return open(job, me, peers);
+  if (refusals == 0) return open(job, me, peers, of_worker);
   if (me.rank == 0 && (!mine || mine->of_job))
     print_error(fmt::format("reckon-worker: on the CPU: {}\n",
                             mine ? mine->why : "another rank has no device"));

@@ -22,19 +22,29 @@ class Compute {
   virtual ~Compute() = default;
   virtual ComputeName name() const = 0;
   virtual std::unique_ptr<StepRuntime> make_runtime(const RuntimeOptions& options) = 0;
+  /// Over all devices of the job.
   virtual std::unique_ptr<GradientExchange> make_exchange() = 0;
+  /// Through parameter servers: over `host`, which works in this machine's memory; null on all
+  /// ranks of a worker but the first.
+  virtual std::unique_ptr<GradientExchange> stage(std::unique_ptr<GradientExchange> host) = 0;
 };
 
 /// The shared libraries that training on a device loads when it needs them, a line each as ldd(1)
 /// prints them; "" where this build has no CUDA. Throws std::runtime_error where one is not here.
 std::string device_libraries();
 
+/// Why the ranks of a worker cannot have a device each, where some are here; "": they can, or there
+/// are none at all and they compute on CPUs, or were told to.
+std::string why_too_few_devices(DeviceWish wish, int ranks);
+
 /// The device of `me.local_rank` where options.device says so: null: the CPU. `peers`: all ranks
 /// choose the same, the CPU where one of them cannot have a device; where the job is the reason, it
 /// is said on standard error.
 /// With --device cuda it throws instead: std::invalid_argument where the job is the reason,
-/// std::runtime_error where the machine is. `job` and `peers` must outlive it.
+/// std::runtime_error where the machine is. `of_worker`: this worker's ranks, of several under
+/// parameter servers; else null. All must outlive it.
 std::unique_ptr<Compute> choose_device(const JobOptions& options, const PlannedWorkload& job,
-                                       const WorkerIdentity& me, Communicator& peers);
+                                       const WorkerIdentity& me, Communicator& peers,
+                                       Communicator* of_worker);
 
 }  // namespace reckon::worker

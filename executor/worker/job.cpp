@@ -4,9 +4,11 @@
 
 #include <filesystem>
 
+#include "executor/train/recipe.h"
 #include "executor/train/records/run_directory.h"
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainable.h"
+#include "executor/worker/compute.h"
 #include "executor/worker/server.h"
 #include "executor/worker/training.h"
 #include "sim/scenario/resolve/one_worker.h"
@@ -16,8 +18,9 @@ namespace reckon::worker {
 namespace {
 
 /// What an elastic job may be of.
-bool trains_with_fewer(const PlannedWorkload& job, int workers) {
-  return job.restart && job.restart->kind == RestartKind::elastic &&
+bool trains_with_fewer(const PlannedWorkload& job, int ranks) {
+  const int each = ranks_of_worker(job.strategy), workers = ranks / each;
+  return ranks % each == 0 && job.restart && job.restart->kind == RestartKind::elastic &&
          workers < job.strategy.workers &&
          usable_workers(workers, workers_of_a_copy(job), job.restart->min_workers) == workers;
 }
@@ -34,13 +37,47 @@ Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::stri
   if (servers && me.servers == 0)
     refuse("the strategy has parameter servers, this job has none",
            "start them too: `reckon run` does, or --servers N and --role ps");
-  if (me.workers != job.strategy.workers && !trains_with_fewer(job, me.workers))
-    refuse(fmt::format("the plan has {} workers, this job {}", job.strategy.workers, me.workers),
-           "change workload.strategy.workers, or start as many processes");
+  const int each = ranks_of_worker(job.strategy), ranks = computing_ranks(job.strategy);
+  if (me.workers != ranks && !trains_with_fewer(job, me.workers))
+    refuse(each == 1 ? fmt::format("the plan has {} workers, this job {}", ranks, me.workers)
+                     : fmt::format("the plan has {} workers of {} ranks each, this job has {} "
+                                   "processes",
+                                   job.strategy.workers, each, me.workers),
+           each == 1 ? "change workload.strategy.workers, or start as many processes"
+                     : fmt::format("start {} workers, each of which starts its ranks, or all {} "
+                                   "ranks yourself",
+                                   job.strategy.workers, ranks));
   if (!servers && me.servers > 0)
     refuse("this job has parameter servers, the strategy none", "start its workers only");
   if (me.rank < 0) refuse("an evaluator is not run", "start workers and parameter servers");
   return errors;
+}
+
+/// What was said of this process, by whoever started it.
+WorkerIdentity identity_of(const JobOptions& options) {
+  auto identity = worker_identity(options.identity, process_environment());
+  if (!identity) throw RefusedJob(std::move(identity.error()));
+  return std::move(*identity);
+}
+
+/// A rank of that worker, as the one who started it says.
+WorkerIdentity rank_of_worker(WorkerIdentity worker, int ranks, const RunEnvironment& told) {
+  const int own = *told.rank_of_worker;
+  worker.rank = worker.index = worker.rank * ranks + own;
+  worker.role = worker.rank == 0 ? Role::chief : Role::worker;
+  worker.workers *= ranks;
+  worker.local_rank = own;
+  worker.port = 0;
+  if (told.meeting) worker.master = *told.meeting;
+  return worker;
+}
+
+/// A server of a job whose workers are several ranks each is told how many workers there are.
+WorkerIdentity server_of_ranks(WorkerIdentity server, const PlannedStrategy& strategy) {
+  if (server.workers != strategy.workers) return server;
+  server.workers = computing_ranks(strategy);
+  server.rank += server.workers - strategy.workers;
+  return server;
 }
 
 }  // namespace
@@ -66,13 +103,32 @@ Job alone(Job job) {
 }
 
 void end_with_supervisor() {
-  if (const auto supervisor = RunEnvironment::read().supervisor) end_with_parent(*supervisor);
+  const RunEnvironment told = RunEnvironment::read();
+  if (const auto parent = told.parent ? told.parent : told.supervisor) end_with_parent(*parent);
+}
+
+std::optional<WorkerOfRanks> worker_of_ranks(const JobOptions& options, const Job& job) {
+  if (job.plan.jobs.size() != 1 || RunEnvironment::read().rank_of_worker) return std::nullopt;
+  const PlannedStrategy& strategy = job.plan.only_job().strategy;
+  const int ranks = ranks_of_worker(strategy);
+  if (ranks == 1) return std::nullopt;
+  const WorkerIdentity me = identity_of(options);
+  if (!me.computes() || me.workers != strategy.workers) return std::nullopt;
+  WorkerIdentity first = me;
+  first.workers = computing_ranks(strategy);
+  Diagnostics errors = refusals(job.plan, first, job.file);
+  if (!errors.empty()) throw RefusedJob(std::move(errors));
+  if (const std::string why = why_too_few_devices(options.device, ranks); !why.empty())
+    throw std::runtime_error(why);
+  return WorkerOfRanks{.ranks = ranks, .first = me.rank * ranks, .alone = me.members() == 1};
 }
 
 int run_job(const JobOptions& options, const Job& job) {
-  auto identity = worker_identity(options.identity, process_environment());
-  if (!identity) throw RefusedJob(std::move(identity.error()));
-  const WorkerIdentity& me = *identity;
+  WorkerIdentity me = identity_of(options);
+  if (const RunEnvironment told = RunEnvironment::read(); told.rank_of_worker)
+    me = rank_of_worker(me, ranks_of_worker(job.plan.only_job().strategy), told);
+  else if (me.role == Role::parameter_server)
+    me = server_of_ranks(me, job.plan.only_job().strategy);
   Diagnostics errors = refusals(job.plan, me, job.file);
   if (!errors.empty()) throw RefusedJob(std::move(errors));
   if (!me.computes()) return serve(options, job.plan.only_job(), me);

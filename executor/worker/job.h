@@ -1,5 +1,6 @@
 #pragma once
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -33,6 +34,16 @@ Job job_of_run(ReadArtifact read, const std::string& file);
 /// One worker of the job by itself (sim/scenario/resolve/one_worker.h). Throws RefusedJob where
 /// none holds a whole model.
 Job alone(Job job);
+
+/// One of the plan's workers whose ranks are processes of their own.
+struct WorkerOfRanks {
+  int ranks = 1, first = 0;  // how many; the first, among all of the job
+  bool alone = false;        // nobody but they: they meet on this machine
+};
+/// Where this process is named as such a worker, not as one of its ranks: it starts them
+/// (executor/launch/worker_ranks.h). nullopt: it takes part itself. Throws RefusedJob;
+/// std::runtime_error where there are devices, but fewer than ranks.
+std::optional<WorkerOfRanks> worker_of_ranks(const JobOptions& options, const Job& job);
 
 /// Ends this process with whoever started it to watch it, where somebody did. To be called before
 /// anything takes long.

@@ -45,13 +45,15 @@ CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan
 }  // namespace
 
 Session::Session(const JobOptions& options, const Plan& plan, const PlanDigests& digests,
-                 int attempt, Communicator& communicator, GradientExchange& exchange,
-                 Trainer& trainer, std::int64_t steps, ComputeName compute)
+                 int attempt, Communicator& communicator, Communicator* of_worker,
+                 GradientExchange& exchange, Trainer& trainer, std::int64_t steps,
+                 ComputeName compute)
     : options_(options),
       plan_(plan),
       digests_(digests),
       job_(plan.only_job()),
       communicator_(communicator),
+      of_worker_(of_worker),
       exchange_(exchange),
       trainer_(trainer),
       steps_(steps),
@@ -128,7 +130,7 @@ void Session::record_run() {
                  .optimizer = job_.optimizer == Optimizer::adamw ? "adamw" : "sgd",
                  .strategy = std::string(to_text(job_.strategy.kind)),
                  .stack = compute_.stack,
-                 .workers = communicator_.size(),
+                 .workers = communicator_.size() / ranks_of_worker(job_.strategy),
                  .parameter_servers = job_.strategy.server_count(),
                  .accelerators = compute_.accelerator.empty() ? 0 : communicator_.size(),
                  .accelerator = compute_.accelerator,
@@ -173,6 +175,11 @@ void Session::agree(double& loss) {
 /// without all others: the servers name the step. A loss is that of the rank's own samples.
 void Session::decide_alone(std::int64_t done) {
   bool stop = stop_requested();
+  if (of_worker_ != nullptr) {  // together
+    double asked = stop ? 1 : 0;
+    of_worker_->all_reduce(std::span(&asked, 1));
+    stop = asked > 0;
+  }
   if (job_.strategy.synchronous()) {
     if (stop) exchange_.request_stop();
     const auto all = exchange_.stop_step();
@@ -183,6 +190,11 @@ void Session::decide_alone(std::int64_t done) {
 }
 
 void Session::record(const StepMeasurement& m) {
+  if (m.exchange.skipped && communicator_.rank() == 0)
+    print_error(
+        fmt::format("reckon-worker: step {} updated nothing: gradients overflow at a loss "
+                    "scale of {:.6g}; it is {:.6g} now\n",
+                    m.step, m.loss_scale, m.loss_scale / 2));
   const ExchangeTimes& x = m.exchange;
   const Seconds step = m.seconds - m.checkpoint;  // what a save costs is recorded as a save
   if (keeps_records()) {

@@ -23,10 +23,10 @@ namespace reckon::worker {
 class Session {
  public:
   /// All must outlive it. `attempt`: which start of the job this is, as far as its environment
-  /// knows.
+  /// knows. `of_worker`: where parameter servers see several ranks as one worker, those; else null.
   Session(const JobOptions& options, const Plan& plan, const PlanDigests& digests, int attempt,
-          Communicator& communicator, GradientExchange& exchange, Trainer& trainer,
-          std::int64_t steps, ComputeName compute);
+          Communicator& communicator, Communicator* of_worker, GradientExchange& exchange,
+          Trainer& trainer, std::int64_t steps, ComputeName compute);
 
   /// Orders may tell the ranks to regroup: they leave behind a step. `saves`: which is saved then,
   /// as nobody keeps its state.
@@ -80,6 +80,7 @@ class Session {
   const PlanDigests& digests_;
   const PlannedWorkload& job_;
   Communicator& communicator_;
+  Communicator* of_worker_;
   GradientExchange& exchange_;
   Trainer& trainer_;
   std::int64_t steps_;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "executor/train/checkpoint/recovery.h"
+#include "executor/train/recipe.h"
 #include "executor/worker/session.h"
 #include "sim/base/standard_streams.h"
 #include "sim/base/unit_text.h"
@@ -37,8 +38,9 @@ void Session::restore() {
   const Counters counters = checkpoints_ ? checkpoints_->load(*step, targets) : Counters{};
   if (!waits_for_nobody()) return record_restore(*step, targets, begin);
   std::vector<std::int64_t> steps(static_cast<std::size_t>(communicator_.size()), *step);
-  for (std::size_t rank = 1; rank < steps.size(); ++rank)
-    if (const auto own = counters.find(steps_counter(rank)); own != counters.end())
+  const auto each = static_cast<std::size_t>(ranks_of_worker(job_.strategy));
+  for (std::size_t rank = each; rank < steps.size(); ++rank)
+    if (const auto own = counters.find(steps_counter(rank / each)); own != counters.end())
       steps[rank] = own->second;
   communicator_.broadcast(std::as_writable_bytes(std::span(steps)), 0);
   if (communicator_.rank() == 0) return record_restore(*step, targets, begin);
@@ -66,9 +68,9 @@ void Session::save(bool emergency) {
   Counters counters{{"step", trainer_.steps_done()}};
   if (waits_for_nobody()) {
     // First how far the others are, then the values: every step that is counted is in them.
-    const auto ranks = exchange_.progress();
-    for (std::size_t rank = 1; rank < ranks.size(); ++rank)
-      counters[steps_counter(rank)] = ranks[rank].steps_done;
+    const auto workers = exchange_.progress();
+    for (std::size_t worker = 1; worker < workers.size(); ++worker)
+      counters[steps_counter(worker)] = workers[worker].steps_done;
     exchange_.take_final_values();
   }
   checkpoints_->save(trainer_.steps_done(), std::move(counters), trainer_.state(), emergency);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <numeric>
 #include <thread>
 #include <utility>
 
 #include "executor/comm/parameter_server/ps_exchange.h"
+#include "executor/comm/parameter_server/worker_exchange.h"
 #include "executor/train/held_state.h"
 #include "executor/train/layouts/layout_training.h"
 #include "executor/train/products/matrix.h"
@@ -33,17 +35,38 @@ constexpr int kTrained = 0;  // exit code
 
 /// Goes before the communicator of its exchange does.
 LayoutTraining make_training(const JobOptions& options, const PlannedWorkload& job,
-                             const WorkerIdentity& me, const Peers& peers, Compute* compute,
-                             const RuntimeOptions& passes, Workers& workers) {
+                             const WorkerIdentity& me, const Peers& peers, Communicator* of_worker,
+                             Compute* compute, const RuntimeOptions& passes, Workers& workers) {
   const bool servers = job.strategy.kind == StrategyKind::parameter_server;
   if (!compute && !servers) return make_layout_training(job, *peers.communicator, passes, workers);
   LayoutTraining training{.share = share_of(job, me.rank, me.workers)};
-  training.exchange = compute ? compute->make_exchange()
-                              : make_ps_exchange(*peers.membership, me.job,
-                                                 server_job(options, job, me), kServerTimeout);
+  if (servers) {
+    if (of_worker == nullptr || of_worker->rank() == 0)
+      training.exchange =
+          make_ps_exchange(*peers.membership, me.job, server_job(options, job, me), kServerTimeout);
+    if (compute)
+      training.exchange = compute->stage(std::move(training.exchange));
+    else if (of_worker)
+      training.exchange =
+          make_worker_exchange(*of_worker, std::move(training.exchange),
+                               job.strategy.synchronous() && job.strategy.backup_workers() == 0);
+  } else {
+    training.exchange = compute->make_exchange();
+  }
   training.runtime =
       compute ? compute->make_runtime(passes) : make_cpu_runtime(job.model, passes, workers);
   return training;
+}
+
+/// The ranks of this one's worker, where parameter servers see them as one; else null. Collective
+/// over all.
+std::unique_ptr<Communicator> ranks_of_own_worker(const PlannedStrategy& strategy,
+                                                  Communicator& peers) {
+  const int each = ranks_of_worker(strategy);
+  if (!strategy.servers || each == 1) return nullptr;
+  std::vector<int> ranks(static_cast<std::size_t>(each));
+  std::iota(ranks.begin(), ranks.end(), peers.rank() / each * each);
+  return peers.subgroup(ranks);
 }
 
 int threads_of(const JobOptions& options) {
@@ -102,37 +125,43 @@ int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIden
   const Plan& plan = prepared.loaded.plan;
   const std::int64_t steps = options.steps ? std::min(*options.steps, job.steps) : job.steps;
   const Peers peers = meet(options, job.strategy, me, prepared.secret, std::move(listener));
-  const auto compute = choose_device(options, job, me, *peers.communicator);
+  const auto of_worker = ranks_of_own_worker(job.strategy, *peers.communicator);
+  const auto compute = choose_device(options, job, me, *peers.communicator, of_worker.get());
   if (compute) stay = nullptr;  // NCCL's communicators do not outlive a peer
   Workers workers(threads_of(options));
   const PlannedWorkload& planned = plan.only_job();
   const bool cut = cuts_the_model(job.strategy.kind);
   const RankShare share =
-      share_of(planned, 0, cut ? planned.strategy.layout.data : planned.strategy.workers);
+      share_of(planned, 0, cut ? planned.strategy.layout.data : computing_ranks(planned.strategy));
   const RuntimeOptions passes{
       .batch =
           micro_batch_of(share.own, options.micro_batch.value_or(job.strategy.layout.micro_batch)),
       .recompute = job.strategy.layout.recompute,
       .seed = plan.seed,
-      .layout =
-          pulls_rows(job) ? std::optional(pulled_layout(job.model, share.own)) : std::nullopt};
-  LayoutTraining training = make_training(options, job, me, peers, compute.get(), passes, workers);
-  Trainer trainer(job.model,
-                  {.share = training.share,
-                   .micro_batch = passes.batch,
-                   .steps = job.steps,
-                   .seed = plan.seed,
-                   .recompute = job.strategy.layout.recompute,
-                   .optimizer = job.optimizer_settings,
-                   .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
-                   .data_threads = options.data_threads,
-                   .keeps_tables = me.rank == 0},
-                  prepared.source, *training.exchange, workers, std::move(training.runtime));
+      .layout = pulls_rows(job) ? std::optional(pulled_layout(job.model, share.own)) : std::nullopt,
+      .rounding = rounding_of(job.precision)};
+  LayoutTraining training =
+      make_training(options, job, me, peers, of_worker.get(), compute.get(), passes, workers);
+  Trainer trainer(
+      job.model,
+      {.share = training.share,
+       .micro_batch = passes.batch,
+       .steps = job.steps,
+       .seed = plan.seed,
+       .recompute = job.strategy.layout.recompute,
+       .optimizer = job.optimizer_settings,
+       .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
+       .loss_scale =
+           job.precision == Precision::fp16 ? std::optional<LossScale>(LossScale()) : std::nullopt,
+       .data_threads = options.data_threads,
+       .keeps_tables = me.rank == 0},
+      prepared.source, *training.exchange, workers, std::move(training.runtime));
   const ComputeName name =
       compute ? compute->name()
-              : ComputeName{.stack = fmt::format("reckon-cpu-{}", matrix_instructions())};
+              : ComputeName{.precision = std::string(to_text(held_in(passes.rounding))),
+                            .stack = fmt::format("reckon-cpu-{}", matrix_instructions())};
   Session session(options, plan, prepared.loaded.digests, me.attempt, *peers.communicator,
-                  *training.exchange, trainer, steps, name);
+                  of_worker.get(), *training.exchange, trainer, steps, name);
   if (stay) session.obeys(stay->orders, !stay->keeps_state);
   bool started = false;
   try {
@@ -188,8 +217,10 @@ int train_as_told(const Prepared& prepared, WorkerIdentity me, std::optional<Soc
       listener = std::move(received->listener);
     }
     attempt = me.attempt;
-    const bool fewer = me.workers < planned.strategy.workers;
-    PlannedWorkload job = fewer ? with_fewer_workers(planned, me.workers) : planned;
+    const bool fewer = me.workers < computing_ranks(planned.strategy);
+    PlannedWorkload job =
+        fewer ? with_fewer_workers(planned, me.workers / ranks_of_worker(planned.strategy))
+              : planned;
     job.global_batch = planned.global_batch;  // the exact one: shares need not be equal
     try {
       const int code = train(again, job, me, std::exchange(listener, std::nullopt), &stay);

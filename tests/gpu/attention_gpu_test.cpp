@@ -158,17 +158,18 @@ void compare(const Case& c) {
 
 }  // namespace
 
-TEST_CASE("attention on tensor cores and its gradients agree with the reference") {
+TEMPLATE_TEST_CASE("attention on tensor cores and its gradients agree with the reference", "", Bf16,
+                   Half) {
   require_device();
-  compare<Bf16>(GENERATE(Case{1, 1, 1, 1, 32, true, 0, 0}, Case{63, 63, 2, 2, 64, true, 0, 0},
-                         Case{65, 65, 4, 2, 32, true, 0, 0}, Case{130, 130, 2, 1, 64, true, 0, 0},
-                         Case{70, 70, 1, 1, 128, true, 0, 0}, Case{33, 129, 2, 1, 32, false, 0, 0},
-                         Case{150, 150, 1, 1, 32, true, 17, 0},
-                         Case{67, 67, 2, 2, 64, true, 0, 0.25}));
+  compare<TestType>(
+      GENERATE(Case{1, 1, 1, 1, 32, true, 0, 0}, Case{63, 63, 2, 2, 64, true, 0, 0},
+               Case{65, 65, 4, 2, 32, true, 0, 0}, Case{130, 130, 2, 1, 64, true, 0, 0},
+               Case{70, 70, 1, 1, 128, true, 0, 0}, Case{33, 129, 2, 1, 32, false, 0, 0},
+               Case{150, 150, 1, 1, 32, true, 17, 0}, Case{67, 67, 2, 2, 64, true, 0, 0.25}));
 }
 
-TEMPLATE_TEST_CASE("attention key by key agrees with the reference at every width", "", float,
-                   Bf16) {
+TEMPLATE_TEST_CASE("attention key by key agrees with the reference at every width", "", float, Bf16,
+                   Half) {
   require_device();
   compare<TestType>(GENERATE(Case{1, 1, 1, 1, 1, true, 0, 0}, Case{9, 9, 2, 1, 20, true, 0, 0},
                              Case{17, 17, 2, 2, 33, true, 5, 0},

@@ -6,7 +6,7 @@
 using namespace reckon;
 
 TEMPLATE_TEST_CASE("batch norm, its statistics and its gradients agree with the reference", "",
-                   float, Bf16) {
+                   float, Bf16, Half) {
   require_device();
   using E = TestType;
   const auto [rows, channels] =

@@ -6,7 +6,7 @@
 using namespace reckon;
 
 TEMPLATE_TEST_CASE("softmax cross entropy and its gradient agree with the reference", "", float,
-                   Bf16) {
+                   Bf16, Half) {
   require_device();
   using E = TestType;
   const auto [samples, rows_of_sample, classes] =

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/bf16.h"
+#include "kernels/half.h"
 #include "support/skip.h"
 
 // What every test of a kernel needs. The same tests are two programs: test_gpu on a device, and
@@ -49,7 +49,7 @@ struct DeviceArray {
   std::vector<double> values() const {
     std::vector<double> out;
     for (const T x : host(count)) {
-      if constexpr (std::is_same_v<T, Bf16>)
+      if constexpr (requires { x.bits; })
         out.push_back(to_float(x));
       else
         out.push_back(static_cast<double>(x));
@@ -59,8 +59,8 @@ struct DeviceArray {
 
  private:
   static std::vector<T> unset(std::size_t n) {
-    if constexpr (std::is_same_v<T, Bf16>)
-      return std::vector<T>(n, Bf16{0x7fff});
+    if constexpr (requires(T x) { x.bits; })
+      return std::vector<T>(n, T{0x7fff});
     else
       return std::vector<T>(n, static_cast<T>(NAN));
   }
@@ -83,7 +83,9 @@ struct Draw {
 
 /// Unit roundoff of E; that of the sums.
 template <class E>
-constexpr double kRoundoff = std::is_same_v<E, Bf16> ? 0x1p-8 : 0x1p-24;
+constexpr double kRoundoff = std::is_same_v<E, Bf16>   ? 0x1p-8
+                             : std::is_same_v<E, Half> ? 0x1p-11
+                                                       : 0x1p-24;
 constexpr double kSumRoundoff = 0x1p-24;
 
 /// Every |actual - expected| <= bound(expected): the worst by its share of the bound.

@@ -3,7 +3,7 @@
 
 using namespace reckon;
 
-TEMPLATE_TEST_CASE("dropout keeps what its stream says, in every sample", "", float, Bf16) {
+TEMPLATE_TEST_CASE("dropout keeps what its stream says, in every sample", "", float, Bf16, Half) {
   require_device();
   using E = TestType;
   const std::int64_t batch = 3, size = GENERATE(1, 6, 1027);

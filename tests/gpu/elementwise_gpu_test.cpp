@@ -37,7 +37,7 @@ std::vector<double> map2(const Draw<E>& a, const Draw<E>& b,
 }  // namespace
 
 TEMPLATE_TEST_CASE("activations and their slopes agree with the reference at every tail", "", float,
-                   Bf16) {
+                   Bf16, Half) {
   require_device();
   using E = TestType;
   const std::size_t n = GENERATE(1u, 7u, 8u, 31u, 33u, 2051u);
@@ -68,7 +68,7 @@ TEMPLATE_TEST_CASE("activations and their slopes agree with the reference at eve
 }
 
 TEMPLATE_TEST_CASE("sums, products, multiples and roundings are those of one rounding", "", float,
-                   Bf16) {
+                   Bf16, Half) {
   require_device();
   using E = TestType;
   const std::size_t n = GENERATE(1u, 9u, 1030u);
@@ -91,7 +91,7 @@ TEMPLATE_TEST_CASE("sums, products, multiples and roundings are those of one rou
   CHECK(out.values() == map2(exact, exact, [&](double x, double) { return rounded(x); }));
 }
 
-TEMPLATE_TEST_CASE("images are turned to channels last", "", float, Bf16) {
+TEMPLATE_TEST_CASE("images are turned to channels last", "", float, Bf16, Half) {
   require_device();
   using E = TestType;
   const std::int64_t batch = 2, channels = GENERATE(1, 3, 33), points = GENERATE(1, 35, 64);
@@ -108,7 +108,7 @@ TEMPLATE_TEST_CASE("images are turned to channels last", "", float, Bf16) {
                 x.values[std::size_t((b * channels + c) * points + p)]);
 }
 
-TEMPLATE_TEST_CASE("a bias's gradient is the sum of each column", "", float, Bf16) {
+TEMPLATE_TEST_CASE("a bias's gradient is the sum of each column", "", float, Bf16, Half) {
   require_device();
   using E = TestType;
   const std::int64_t rows = GENERATE(1, 9, 1000), columns = GENERATE(1, 33, 64);

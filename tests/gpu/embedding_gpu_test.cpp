@@ -15,7 +15,7 @@ TEST_CASE("ids in groups: every row once, rows of an id in their order") {
 }
 
 TEMPLATE_TEST_CASE("embeddings are looked up and their gradients added up in one order", "", float,
-                   Bf16) {
+                   Bf16, Half) {
   require_device();
   using E = TestType;
   const std::int64_t width = GENERATE(1, 31, 64, 300), rows = 41, table_rows = 9;
@@ -47,7 +47,7 @@ TEMPLATE_TEST_CASE("embeddings are looked up and their gradients added up in one
   CHECK(gradient.host(expected.size()) == expected);
 }
 
-TEMPLATE_TEST_CASE("positions are added, and turned, and back again", "", float, Bf16) {
+TEMPLATE_TEST_CASE("positions are added, and turned, and back again", "", float, Bf16, Half) {
   require_device();
   using E = TestType;
   const std::int64_t batch = 3, tokens = 5, heads = 2, width = 12;

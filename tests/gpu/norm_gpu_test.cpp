@@ -71,7 +71,7 @@ void compare(const gpu::NormShape& s, std::uint32_t seed) {
 }  // namespace
 
 TEMPLATE_TEST_CASE("norms and their gradients agree with the reference at odd widths", "", float,
-                   Bf16) {
+                   Bf16, Half) {
   require_device();
   const auto [rows, width] =
       GENERATE(table<std::int64_t, std::int64_t>({{1, 2}, {9, 31}, {8, 32}, {300, 33}, {7, 768}}));

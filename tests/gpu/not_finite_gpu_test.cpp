@@ -5,6 +5,7 @@
 #include <set>
 
 #include "executor/cuda/device_runner.h"
+#include "executor/train/device_layers.h"
 #include "executor/train/gradient_cases.h"
 #include "executor/train/layers/layer_runner.h"
 #include "executor/train/parameters.h"
@@ -108,6 +109,15 @@ void append(std::vector<double>& to, AlignedBuffer<T>& from) {
   to.insert(to.end(), from.span().begin(), from.span().end());
 }
 
+/// Positions of tokens, where the layer selects those that the data has masked.
+std::vector<std::int32_t> masked_of(const LayerCase& c) {
+  std::vector<std::int32_t> masked;
+  if (const auto* select = std::get_if<SelectTokens>(&c.layer.op); select && select->masked)
+    for (std::int64_t i = 0; i < kBatch * select->count; ++i)
+      masked.push_back(static_cast<std::int32_t>(2 * i % c.geometry.inputs[0][0]));
+  return masked;
+}
+
 template <class T>
 Results run_on_cpu(const LayerCase& c, const Numbers& n) {
   static Workers workers(1);
@@ -134,10 +144,7 @@ Results run_on_cpu(const LayerCase& c, const Numbers& n) {
   m.bias_gradient = n.bias.empty() ? nullptr : bias_gradient.data();
   m.output_gradient = slope.data();
   m.scratch = scratch.data();
-  std::vector<std::int32_t> masked;
-  if (const auto* select = std::get_if<SelectTokens>(&c.layer.op); select && select->masked)
-    for (std::int64_t i = 0; i < kBatch * select->count; ++i)
-      masked.push_back(static_cast<std::int32_t>(2 * i % c.geometry.inputs[0][0]));
+  const std::vector<std::int32_t> masked = masked_of(c);
   const PassState pass{.workers = &workers,
                        .seed = 3,
                        .step = 2,
@@ -195,8 +202,15 @@ Results run_on_device(const LayerCase& c, const Numbers& n) {
   m.record = record.empty() ? nullptr : record_there.data();
   m.record_here = record;
   m.scratch = scratch.data();
-  const cuda::DevicePass pass{
-      .products = &products, .seed = 3, .step = 2, .target = target.data(), .slopes = slope.data()};
+  const std::vector<std::int32_t> masked = masked_of(c);
+  cuda::DeviceBuffer<std::int32_t> masked_there(static_cast<std::int64_t>(masked.size()));
+  if (!masked.empty()) cuda::copy_to_device(masked_there.data(), masked.data(), masked.size() * 4);
+  const cuda::DevicePass pass{.products = &products,
+                              .seed = 3,
+                              .step = 2,
+                              .target = target.data(),
+                              .slopes = slope.data(),
+                              .masked = masked.empty() ? nullptr : masked_there.data()};
   runner->forward(m, pass);
   Results r;
   append(r.output, output);
@@ -312,7 +326,7 @@ std::vector<LayerCase> all_layers() {
         if (slot.layer == layer.id) (is_bias ? c.biases : c.weights) = slot.count;
         if (!is_bias && layer.tied_to == slot.layer) c.weights = slot.count;
       }
-      c.on_device = cuda::reason_not_on_device(layer, model.layers()).empty() && !is_loss_part;
+      c.on_device = reason_not_on_device(layer, model.layers()).empty() && !is_loss_part;
       // What stands around the layer that a network is for is tried once for each form.
       const bool own = layer.name == "op" || layer.name == "attention" || layer.name == "gate" ||
                        layer.name == "combine";

@@ -46,7 +46,7 @@ std::vector<E> small_numbers(std::size_t n, std::uint32_t seed) {
 }  // namespace
 
 TEMPLATE_TEST_CASE("pooling agrees with the reference, and its gradient is its transpose", "",
-                   float, Bf16) {
+                   float, Bf16, Half) {
   require_device();
   using E = TestType;
   const gpu::WindowShape s = any_shape();
@@ -86,7 +86,7 @@ TEMPLATE_TEST_CASE("pooling agrees with the reference, and its gradient is its t
 }
 
 TEMPLATE_TEST_CASE("patches times permuted weights are a convolution, gradients its transposes", "",
-                   float, Bf16) {
+                   float, Bf16, Half) {
   require_device();
   using E = TestType;
   const gpu::WindowShape s = any_shape();

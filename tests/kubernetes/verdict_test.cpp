@@ -44,18 +44,19 @@ TEST_CASE("what a cluster cannot run is said before anything is applied, all at 
   w.write("fits.yaml", gpu_job_manifest("fits", 2, 8));
   const auto reckon = [&](const std::string& words) { return w.run(words, cluster.environment()); };
 
-  // Ours, on nodes with eight GPUs for a worker.
+  // Ours, with an optimizer that it does not apply.
   std::string own = gpu_job_manifest("own", 2, 8);
   const std::string container =
       "container: {image: \"localhost/none:1\", command: [train], profile: resnet50}";
   own.replace(own.find(container), container.size(), "model: resnet50");
   w.write("own.yaml", own);
-  const Output ours =
-      reckon("run own.yaml --namespace small --image localhost/none:1 --pull-secret key" +
-             std::string(kOptions));
+  const Output ours = reckon(
+      "run own.yaml --set workload.optimizer.kind=lion --namespace small --image localhost/none:1 "
+      "--pull-secret key" +
+      std::string(kOptions));
   CHECK(ours.code == 2);
-  CHECK_THAT(ours.err, Contains("trains on one GPU, and a worker of this plan has 8") &&
-                           Contains("there is no secret 'key'"));
+  CHECK_THAT(ours.err,
+             Contains("does not apply optimizer lion") && Contains("there is no secret 'key'"));
 
   const Output large = reckon(std::string("run large.yaml --namespace small") + kOptions);
   CHECK(large.code == 1);

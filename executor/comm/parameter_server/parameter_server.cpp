@@ -132,7 +132,7 @@ std::string Server::absent() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> names;
   for (std::size_t w = 0; w < present_.size(); ++w)
-    if (!present_[w]) names.push_back(membership_.name_of(int(w)));
+    if (!present_[w]) names.push_back(membership_.name_of(job_.rank_of_worker(int(w))));
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -148,7 +148,9 @@ void Server::serve(Connection& connection) {
     state_.left(worker);
   } catch (const std::exception& error) {
     if (worker >= 0)
-      state_.fail(fmt::format("{}: {}", membership_.name_of(worker), error.what()), {worker});
+      state_.fail(
+          fmt::format("{}: {}", membership_.name_of(job_.rank_of_worker(worker)), error.what()),
+          {job_.rank_of_worker(worker)});
   }
   if (const auto failure = state_.failure(); failure && worker >= 0) {
     try {
@@ -170,7 +172,7 @@ int Server::greet(Connection& connection) {
       receive_message(channel, kControlMessageLimit, Deadline::after(kForTheHello));
   if (ServerMessage(message.head.kind) != ServerMessage::hello) throw WireError("no hello");
   const Greeting hello = decode_greeting(message.payload);
-  if (std::uint32_t(hello.worker) != connection.peer.rank)
+  if (std::int64_t{hello.worker} * job_.ranks_of_worker != std::int64_t{connection.peer.rank})
     throw WireError("a rank that is another's");
   std::string refusal;
   const std::string& job_name = connection.peer.job;
@@ -326,9 +328,12 @@ void Server::answer_rows(Channel& channel, int worker, const MessageHead& head) 
 
 /// The values of `step` did not come in time, or the job has failed.
 void Server::give_up_on(std::int64_t step) {
-  const std::vector<int> missing = state_.behind(step - 1);
+  std::vector<int> missing = state_.behind(step - 1);
   std::vector<std::string> names;
-  for (const int w : missing) names.push_back(membership_.name_of(w));
+  for (int& worker : missing) {
+    worker = job_.rank_of_worker(worker);
+    names.push_back(membership_.name_of(worker));
+  }
   state_.fail(fmt::format("no gradients of step {} for {:.3g} s from {}", step - 1,
                           timeout_.count(), fmt::join(names, ", ")),
               missing);  // no effect where the wait ended by another failure

@@ -122,7 +122,11 @@ std::uint64_t ServerJob::digest() const {
   for (const TableKeys& t : keys.tables)
     fields.number(std::int64_t(t.rows)).number(std::int64_t(t.width)).number(int(t.rule));
   for (const double weight : keys.weights) fields.number(bits(weight));
-  fields.number(workers).number(int(synchronous)).number(backup_workers).number(staleness);
+  fields.number(workers)
+      .number(ranks_of_worker)
+      .number(int(synchronous))
+      .number(backup_workers)
+      .number(staleness);
   fields.number(int(phases_apart)).number(std::int64_t(optimizer.index()));
   if (const auto* sgd = std::get_if<SgdMomentum>(&optimizer)) {
     fields.number(bits(sgd->momentum)).number(bits(sgd->weight_decay));

@@ -51,6 +51,9 @@ ServerKeys server_keys(std::span<const ParameterRange> layers, std::vector<doubl
 struct ServerJob {
   ServerKeys keys;
   int workers = 1;
+  /// Processes of a worker, its ranks: the first of them talks to the servers for all
+  /// (worker_exchange.h).
+  int ranks_of_worker = 1;
   bool synchronous = true;
   /// Synchronous: a step takes the first workers - backup_workers pushes of each group, scaled up
   /// to all; later ones are dropped.
@@ -65,6 +68,9 @@ struct ServerJob {
   std::vector<TrainedRange> trained;
 
   std::uint64_t digest() const;
+  // Members of the rendezvous: all workers' ranks, then the servers.
+  int rank_of_worker(int worker) const { return worker * ranks_of_worker; }
+  int rank_of_server(int server) const { return workers * ranks_of_worker + server; }
 };
 
 }  // namespace reckon

@@ -17,17 +17,18 @@ constexpr Seconds kForTheVerdict{5};  // the server's own deadline passes first,
 ServerLink::ServerLink(const Membership& membership, const std::string& job_name,
                        const ServerJob& job, int server, Seconds timeout)
     : membership_(membership), job_(job), server_(server), timeout_(timeout) {
-  const std::size_t member = std::size_t(job.workers) + std::size_t(server);
+  const auto member = std::size_t(job.rank_of_server(server));
+  RECKON_CHECK(membership.rank() % job.ranks_of_worker == 0);
   RECKON_CHECK(member < membership.members().size());
   try {
     server_channel_ =
         connect_to_process(membership.members()[member].address, membership.options().secret,
                            {Listening::As::parameter_server, std::uint32_t(member)},
                            {job_name, std::uint32_t(membership.rank())}, Deadline::after(timeout));
-    send(
-        ServerMessage::hello, 0,
-        encode(Greeting{
-            .attempt = membership.attempt(), .worker = membership.rank(), .digest = job.digest()}));
+    send(ServerMessage::hello, 0,
+         encode(Greeting{.attempt = membership.attempt(),
+                         .worker = membership.rank() / job.ranks_of_worker,
+                         .digest = job.digest()}));
     expect(ServerMessage::welcome);
   } catch (const CommError&) {
     throw;
@@ -92,7 +93,7 @@ ServerLink::Times ServerLink::wait() {
 }
 
 void ServerLink::rethrow(const std::exception& error) {
-  const int rank = job_.workers + server_;
+  const int rank = job_.rank_of_server(server_);
   // A server that ends says why before it closes; what it said may still be unread.
   try {
     if (!server_channel_) throw WireError("never connected");
@@ -123,7 +124,7 @@ MessageHead ServerLink::expect(ServerMessage kind) {
   if (head.length > kControlMessageLimit) throw WireError("an answer that was not asked for");
   std::vector<std::byte> payload(head.length);
   receive_payload(*server_channel_, head, payload, Deadline::after(timeout_));
-  const int rank = job_.workers + server_;
+  const int rank = job_.rank_of_server(server_);
   if (ServerMessage(head.kind) == ServerMessage::failed) {
     const ServerFailure failure = decode_failure(payload);
     throw CommError(failure.what, failure.peers);

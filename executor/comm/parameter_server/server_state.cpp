@@ -253,7 +253,8 @@ std::optional<ServerState::Values> ServerState::wait_values(int worker, std::int
 /// Who waits for `step` has looked and found nothing. False: there is nothing to wait for.
 bool ServerState::wait_for_change(std::unique_lock<std::mutex>& lock, std::int64_t step,
                                   Deadline deadline) {
-  if (const std::vector<int> gone = missed(step); !gone.empty()) {
+  if (std::vector<int> gone = missed(step); !gone.empty()) {
+    for (int& worker : gone) worker = job_.rank_of_worker(worker);
     failure_ = ServerFailure{
         fmt::format("rank {} left before step {}", fmt::join(gone, ", "), step - 1), gone};
     changed_.notify_all();

@@ -3,6 +3,7 @@
 #include "executor/cuda/device_runner.h"
 #include "executor/probe/device/device_probe.h"
 #include "executor/probe/model_layers.h"
+#include "executor/train/device_layers.h"
 
 namespace reckon {
 namespace {
@@ -44,7 +45,7 @@ std::vector<ProbeRecord> probe_device_model(const DeviceBench& bench, const Mode
   std::vector<ProbeRecord> out;
   for (ProbedLayer& layer :
        layers_to_probe(model, batch, {.flops = kMost, .elements = kMostElements, .most = most})) {
-    if (!cuda::reason_not_on_device(*layer.layer, model.layers()).empty()) continue;
+    if (!reason_not_on_device(*layer.layer, model.layers()).empty()) continue;
     measure(bench, model, layer);
     out.push_back(std::move(layer.record));
   }

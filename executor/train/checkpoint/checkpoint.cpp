@@ -9,6 +9,7 @@
 
 #include "executor/train/checkpoint/durable_file.h"
 #include "executor/train/checkpoint/tensor_reader.h"
+#include "executor/train/loss_scale.h"
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
 
@@ -112,7 +113,12 @@ Counters CheckpointStore::load(std::int64_t step, std::span<const RestoreTensor>
       options_.accept_changes && !theirs.empty() && theirs != of(options_.identity);
   const std::string_view left_out = other_optimizer ? kOptimizerTensors : kNoTensor;
   if (!options_.parts) reader.require_all(state, left_out);
-  reader.read_state(state, left_out);
+  // Trained in another precision before: the scale of the loss begins anew.
+  const auto is_scale = [](const RestoreTensor& t) { return t.slice.name == LossScale::kTensor; };
+  std::vector<RestoreTensor> wanted(state.begin(), state.end());
+  if (options_.accept_changes && !reader.tensors().contains(LossScale::kTensor))
+    std::erase_if(wanted, is_scale);
+  reader.read_state(wanted, left_out);
   return header.counters;
 }
 

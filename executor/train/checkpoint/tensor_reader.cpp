@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "executor/train/loss_scale.h"
 #include "sim/base/check.h"
 
 namespace reckon {
@@ -91,7 +92,7 @@ void TensorReader::require_all(std::span<const RestoreTensor> state,
   std::set<std::string_view> names;
   for (const RestoreTensor& t : state) names.insert(t.slice.name);
   for (const auto& [name, tensor] : tensors_)
-    if (!name.starts_with(left_out) && !names.contains(name))
+    if (!name.starts_with(left_out) && name != LossScale::kTensor && !names.contains(name))
       throw CheckpointError(
           fmt::format("{} holds tensor '{}', which this job's state has not", place(), name));
 }

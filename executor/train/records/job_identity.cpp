@@ -2,6 +2,7 @@
 
 #include "executor/train/checkpoint/checkpoint_shard.h"
 #include "executor/train/parameters.h"
+#include "executor/train/recipe.h"
 #include "executor/train/training_recipe.h"
 #include "sim/scenario/plan.h"
 
@@ -50,7 +51,7 @@ CheckpointIdentity identity_of_job(const Plan& plan, const DataSpec& data) {
       .job = job.name,
       .model = fmt::format("{}, {} parameters, {}, seed {}, {} samples a step", job.model.name(),
                            parameters, optimizer, plan.seed, job.global_batch),
-      .ranks = in_lockstep ? job.strategy.workers : 1,
+      .ranks = in_lockstep ? computing_ranks(job.strategy) : 1,
       .recipe = {{"model", job.model.name()},
                  {"parameters", std::to_string(parameters)},
                  {"layers", std::to_string(job.model.layers().size())},

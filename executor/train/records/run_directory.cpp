@@ -16,6 +16,9 @@ constexpr const char* kAttempt = "RECKON_ATTEMPT";
 constexpr const char* kStarted = "RECKON_RUN_STARTED";
 constexpr const char* kSupervisor = "RECKON_SUPERVISOR";
 constexpr const char* kStandsBy = "RECKON_STANDS_BY";
+constexpr const char* kRankOfWorker = "RECKON_RANK_OF_WORKER";
+constexpr const char* kMeeting = "RECKON_MEETING";
+constexpr const char* kParent = "RECKON_PARENT";
 
 std::optional<std::int64_t> integer_of(const char* variable) {
   const char* text = std::getenv(variable);
@@ -61,6 +64,9 @@ RunEnvironment RunEnvironment::read() {
   if (const auto descriptor = integer_of(kRendezvousVariable)) e.rendezvous = int(*descriptor);
   if (const auto descriptor = integer_of(kOrdersVariable)) e.orders = int(*descriptor);
   e.stands_by = integer_of(kStandsBy).value_or(0) == 1;
+  if (const auto rank = integer_of(kRankOfWorker)) e.rank_of_worker = int(*rank);
+  if (const char* place = std::getenv(kMeeting)) e.meeting = parse_host_port(place);
+  if (const auto id = integer_of(kParent)) e.parent = int(*id);
   return e;
 }
 
@@ -69,6 +75,14 @@ std::vector<std::pair<std::string, std::string>> RunEnvironment::variables() con
   if (clock) all.emplace_back(kStarted, clock->text());
   if (supervisor) all.emplace_back(kSupervisor, std::to_string(*supervisor));
   if (stands_by) all.emplace_back(kStandsBy, "1");
+  return all;
+}
+
+std::vector<std::pair<std::string, std::string>> RunEnvironment::variables_of_rank() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  if (rank_of_worker) all.emplace_back(kRankOfWorker, std::to_string(*rank_of_worker));
+  if (meeting) all.emplace_back(kMeeting, text(*meeting));
+  if (parent) all.emplace_back(kParent, std::to_string(*parent));
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "executor/comm/socket.h"
 #include "executor/train/records/run_lock.h"
 #include "sim/base/quantity.h"
 
@@ -74,9 +75,16 @@ struct RunEnvironment {
   std::optional<int> orders;
   bool stands_by = false;  // RECKON_STANDS_BY=1: it has no part before an order gives it one
 
+  // Of a rank of a worker that started its ranks itself (executor/launch/worker_ranks.h):
+  std::optional<int> rank_of_worker;  // RECKON_RANK_OF_WORKER: among that worker's
+  std::optional<HostPort> meeting;    // RECKON_MEETING: rank 0's rendezvous, where nobody names one
+  std::optional<int> parent;          // RECKON_PARENT: process that it ends with
+
   static RunEnvironment read();
   /// As variables, but for what is inherited, whose numbers differ from process to process.
   std::vector<std::pair<std::string, std::string>> variables() const;
+  /// Those of a rank of a worker alone: the others it has from its worker.
+  std::vector<std::pair<std::string, std::string>> variables_of_rank() const;
   static constexpr const char* kLockVariable = "RECKON_LOCK_FD";
   static constexpr const char* kRendezvousVariable = "RECKON_RENDEZVOUS_FD";
   static constexpr const char* kOrdersVariable = "RECKON_ORDERS_FD";

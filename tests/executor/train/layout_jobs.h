@@ -41,7 +41,9 @@ struct LayoutRun {
   /// Whole tensors, NaN where other ranks have them; without copies; with running statistics.
   std::map<std::string, std::vector<float>> by_name;
   std::vector<double> seconds;
-  std::vector<Bytes> sent;  // by this rank
+  std::vector<Bytes> sent;    // by this rank
+  std::vector<bool> skipped;  // of fp16, by step; and the scales of the loss
+  std::vector<double> scales;
 };
 using AtEnd = std::function<void(Trainer&, GradientExchange&, Communicator&)>;
 
@@ -57,23 +59,27 @@ inline void take_tensors(Trainer& trainer, LayoutRun& run) {
 }
 
 inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std::int64_t steps,
-                            const AtEnd& at_end = {}) {
+                            const AtEnd& at_end = {}, float first_scale = LossScale::kFirst) {
   Workers workers(1);
   const auto data = open_data({}, {}, job.model, 9, 40);
   const RuntimeOptions passes{.batch = job.strategy.layout.micro_batch,
                               .recompute = job.strategy.layout.recompute,
-                              .seed = 4};
+                              .seed = 4,
+                              .rounding = rounding_of(job.precision)};
   LayoutTraining training = make_layout_training(job, peers, passes, workers);
   GradientExchange& exchange = *training.exchange;
-  Trainer trainer(job.model,
-                  {.share = training.share,
-                   .micro_batch = passes.batch,
-                   .steps = steps,
-                   .seed = 4,
-                   .recompute = passes.recompute,
-                   .optimizer = job.optimizer_settings,
-                   .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u},
-                  *data, exchange, workers, std::move(training.runtime));
+  Trainer trainer(
+      job.model,
+      {.share = training.share,
+       .micro_batch = passes.batch,
+       .steps = steps,
+       .seed = 4,
+       .recompute = passes.recompute,
+       .optimizer = job.optimizer_settings,
+       .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
+       .loss_scale =
+           job.precision == Precision::fp16 ? std::optional(LossScale(first_scale)) : std::nullopt},
+      *data, exchange, workers, std::move(training.runtime));
   trainer.start();
   LayoutRun run;
   TrainerHooks hooks;
@@ -81,6 +87,8 @@ inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std
     run.losses.push_back(m.loss);
     run.seconds.push_back(m.seconds.count());
     run.sent.push_back(m.exchange.sent);
+    run.skipped.push_back(m.exchange.skipped);
+    run.scales.push_back(m.loss_scale);
   };
   hooks.mean_loss = [&](double loss) {
     peers.all_reduce(std::span(&loss, 1));
@@ -95,7 +103,8 @@ inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std
 
 /// By rank. What a rank throws is thrown here.
 inline std::vector<LayoutRun> train_under(const PlannedWorkload& job, std::int64_t steps,
-                                          const AtEnd& at_end = {}) {
+                                          const AtEnd& at_end = {},
+                                          float first_scale = LossScale::kFirst) {
   const int ranks = job.strategy.workers;
   auto communicators = make_thread_communicators(ranks, Seconds{60});
   std::vector<LayoutRun> runs(static_cast<std::size_t>(ranks));
@@ -105,7 +114,7 @@ inline std::vector<LayoutRun> train_under(const PlannedWorkload& job, std::int64
     threads.emplace_back([&, mine = std::move(c)]() mutable {
       const auto k = static_cast<std::size_t>(mine->rank());
       try {
-        runs[k] = train_rank(job, *mine, steps, at_end);
+        runs[k] = train_rank(job, *mine, steps, at_end, first_scale);
       } catch (const std::exception&) {
         failures[k] = std::current_exception();
       }

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "executor/train/device_wish.h"
+#include "executor/train/recipe.h"
 #include "support/scenario_text.h"
 
 using namespace reckon;
@@ -19,28 +21,44 @@ Plan planned(const std::string& scenario, const std::vector<std::string>& overri
 
 }  // namespace
 
-TEST_CASE("a worker with two GPUs is not what reckon-worker is, two workers with one are") {
-  const std::string idle = format(leaves_accelerators_idle(planned("gke-p100-autoscaling")));
-  CHECK_THAT(idle, Contains("trains on one GPU, and a worker of this plan has 2"));
-  // 3 workers of 2: what is advised is a plan, and leaves nothing idle.
-  CHECK_THAT(idle, Contains("workers: 6, accelerators_per_worker: 1"));
-  const Plan six = planned("gke-p100-autoscaling", {"workload.strategy.workers=6",
-                                                    "workload.strategy.accelerators_per_worker=1"});
-  CHECK(leaves_accelerators_idle(six).empty());
-  CHECK(cannot_train(six).empty());
+TEST_CASE("the ranks of a worker are its devices, on CPUs it is one") {
+  const Plan two = planned("gke-p100-autoscaling");  // 3 workers of 2 GPUs
+  CHECK(ranks_of_worker(two.only_job().strategy) == 2);
+  CHECK(computing_ranks(two.only_job().strategy) == 6);
+  CHECK(leaves_accelerators_idle(two).empty());
+  CHECK(cannot_train(two).empty());
+  CHECK(ranks_of_worker(planned("small-mlp-cpu").only_job().strategy) == 1);
+  const Plan four = planned("ai-platform-t4");  // 10 workers of 4, through parameter servers
+  CHECK(ranks_of_worker(four.only_job().strategy) == 4);
+  CHECK(leaves_accelerators_idle(four).empty());
+  CHECK(cannot_train(four).empty());
+}
+
+TEST_CASE("fewer devices than ranks are refused, none at all is a worker on CPUs") {
+  CHECK(why_too_few_devices(DeviceWish::automatic, 8, 8).empty());
+  CHECK(why_too_few_devices(DeviceWish::automatic, 8, 16).empty());
+  CHECK(why_too_few_devices(DeviceWish::automatic, 8, 0).empty());
+  CHECK(why_too_few_devices(DeviceWish::cpu, 8, 4).empty());
+  CHECK_THAT(why_too_few_devices(DeviceWish::automatic, 8, 4),
+             Contains("8 ranks, one a GPU, and 4 GPUs are here") && Contains("nvidia.com/gpu: 8"));
+  CHECK_THAT(why_too_few_devices(DeviceWish::cuda, 2, 1), Contains("1 GPU is here"));
+  CHECK_THAT(why_too_few_devices(DeviceWish::cuda, 2, 0), Contains("0 GPUs are here"));
 }
 
 TEST_CASE("accelerators that reckon-worker does not train on are named") {
   CHECK_THAT(format(leaves_accelerators_idle(planned("tpu-v2-8"))),
              Contains("trains on CPUs and NVIDIA's GPUs") && Contains("TPU-v2"));
-  CHECK_THAT(format(leaves_accelerators_idle(planned("parameter-servers-k80"))),
-             Contains("workers of parameter servers train on CPUs"));
+  CHECK(leaves_accelerators_idle(planned("parameter-servers-k80")).empty());
+  CHECK_THAT(format(leaves_accelerators_idle(planned("recommender-sparse-servers"))),
+             Contains("rows of a step alone of embedding tables train on CPUs") &&
+                 Contains("sparse_embeddings: false"));
+  CHECK_THAT(format(leaves_accelerators_idle(planned("selectel-t4"))),
+             Contains("is a grouped convolution") && Contains("more layers"));
   CHECK(leaves_accelerators_idle(planned("small-mlp-cpu")).empty());
 }
 
 TEST_CASE("a layout that is simulated only is not trained, and all that it lacks is said") {
-  const std::string llama = format(cannot_train(planned("llama3-8b-zero3")));
-  CHECK_THAT(llama, Contains("a process of the worker is one rank, and a worker of this plan has"));
+  CHECK(cannot_train(planned("llama3-8b-zero3")).empty());  // 16 workers of 8 ranks
   CHECK_THAT(format(leaves_accelerators_idle(planned("llama3-8b-zero3"))),
              Contains("ranks under strategy sharded train on CPUs"));
   CHECK_THAT(format(cannot_train(planned("tpu-v2-8"))),

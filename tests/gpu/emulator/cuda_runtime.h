@@ -56,7 +56,9 @@ struct Slot {
 Slot* warp_slots();
 unsigned lane();
 // mma.m16n8k16 and ldmatrix.x4, with the fragments of kernels/mma.cuh; see matrix.cpp.
-void multiply_add(float (&c)[4], const std::uint32_t* a, const std::uint32_t* b);
+/// `value`: of the 16 bits of an element.
+void multiply_add(float (&c)[4], const std::uint32_t* a, const std::uint32_t* b,
+                  float (*value)(std::uint16_t));
 void load_matrices(std::uint32_t (&r)[4], const void* row, bool transposed);
 }  // namespace reckon::emulator
 
@@ -139,6 +141,17 @@ inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return cudaSuccess;
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+using cudaEvent_t = void*;
+constexpr unsigned cudaEventDisableTiming = 2;
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = nullptr;
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 
 namespace reckon::gpu {
 template <class... Parameters, class... Arguments>

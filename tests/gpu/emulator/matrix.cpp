@@ -5,13 +5,14 @@
 namespace reckon::emulator {
 namespace {
 
-float half_of(std::uint32_t word, unsigned upper) {
-  return std::bit_cast<float>(upper != 0 ? word & 0xffff0000u : word << 16);
+std::uint16_t half_of(std::uint32_t word, unsigned upper) {
+  return static_cast<std::uint16_t>(upper != 0 ? word >> 16 : word);
 }
 
 }  // namespace
 
-void multiply_add(float (&c)[4], const std::uint32_t* a, const std::uint32_t* b) {
+void multiply_add(float (&c)[4], const std::uint32_t* a, const std::uint32_t* b,
+                  float (*value)(std::uint16_t)) {
   Slot* slots = warp_slots();
   for (unsigned k = 0; k < 4; ++k) slots[lane()].word[k] = a[k];
   for (unsigned k = 0; k < 2; ++k) slots[lane()].word[4 + k] = b[k];
@@ -22,7 +23,8 @@ void multiply_add(float (&c)[4], const std::uint32_t* a, const std::uint32_t* b)
     for (unsigned k = 0; k < 16; ++k) {
       const Slot& of_a = slots[row % 8 * 4 + k % 8 / 2];
       const Slot& of_b = slots[column * 4 + k % 8 / 2];
-      sum += half_of(of_a.word[row / 8 + k / 8 * 2], k % 2) * half_of(of_b.word[4 + k / 8], k % 2);
+      sum += value(half_of(of_a.word[row / 8 + k / 8 * 2], k % 2)) *
+             value(half_of(of_b.word[4 + k / 8], k % 2));
     }
     c[i] += sum;
   }

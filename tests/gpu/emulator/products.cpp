@@ -31,5 +31,11 @@ template void Products::multiply<Bf16, Bf16>(const ProductShape&, DeviceMatrix<B
 template void Products::multiply<Bf16, float>(const ProductShape&, DeviceMatrix<Bf16>,
                                               DeviceMatrix<Bf16>, float*, std::int64_t, bool,
                                               const Bf16*);
+template void Products::multiply<Half, Half>(const ProductShape&, DeviceMatrix<Half>,
+                                             DeviceMatrix<Half>, Half*, std::int64_t, bool,
+                                             const Half*);
+template void Products::multiply<Half, float>(const ProductShape&, DeviceMatrix<Half>,
+                                              DeviceMatrix<Half>, float*, std::int64_t, bool,
+                                              const Half*);
 
 }  // namespace reckon::cuda

@@ -1,0 +1,27 @@
+#pragma once
+#include <cmath>
+#include <cstdint>
+
+#include "kernels/optimizer.h"
+
+// What exchanges do with gradients that were made of a scaled loss (GradientExchange::scaled_by()).
+namespace reckon {
+
+struct GradientScaling {
+  double scale = 0;          // of the gradients; 0: they are what they are, and are not looked at
+  std::int64_t skipped = 0;  // steps that updated nothing
+
+  bool on() const { return scale > 0; }
+  /// `squares`: the sum over all ranks' gradients. Squares of finite floats do not leave a double's
+  /// range, so one that is not finite is all that can make it so.
+  bool overflowed(double squares) const { return on() && !std::isfinite(squares); }
+  /// What gradients are multiplied by, clipped to the norm `most`.
+  double gradient_scale(double squares, double most) const {
+    if (!on()) return clip_scale(squares, most);
+    return clip_scale(squares / (scale * scale), most) / scale;
+  }
+  /// The optimizer's updates before this step.
+  std::int64_t updates_of(std::int64_t step) const { return step - skipped; }
+};
+
+}  // namespace reckon
