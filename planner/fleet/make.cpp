@@ -14,7 +14,7 @@
 #include "sim/base/parallel.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/resolve/draft.h"
-#include "sim/scenario/scenario_jobs.h"
+#include "sim/scenario/spec/jobs.h"
 #include "sim/scenario/yaml/reader.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 

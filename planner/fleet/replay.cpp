@@ -7,7 +7,7 @@
 #include "planner/fleet/make.h"
 #include "sim/base/parallel.h"
 #include "sim/forecast/replicate.h"
-#include "sim/scenario/scenario_jobs.h"
+#include "sim/scenario/spec/jobs.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/scenario/yaml/yaml_word.h"
 

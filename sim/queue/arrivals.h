@@ -6,7 +6,7 @@
 
 #include "sim/base/random.h"
 #include "sim/queue/job_list.h"
-#include "sim/scenario/scenario_trace.h"
+#include "sim/scenario/spec/trace.h"
 
 // Jobs that are drawn at random, where no trace is there.
 namespace reckon {

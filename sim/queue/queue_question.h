@@ -9,7 +9,7 @@
 #include "sim/queue/fifo.h"
 #include "sim/queue/multifactor/multifactor.h"
 #include "sim/queue/queue_costs.h"
-#include "sim/scenario/scenario_scheduler.h"
+#include "sim/scenario/spec/scheduler.h"
 
 // Jobs with a length that share a cluster, recorded or drawn, and who schedules them.
 namespace reckon {

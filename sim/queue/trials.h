@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "sim/base/random.h"
-#include "sim/scenario/scenario_trace.h"
+#include "sim/scenario/spec/trace.h"
 
 // Searches over hyper-parameters: which part of its run each trial makes before it is stopped.
 namespace reckon {

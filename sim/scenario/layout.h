@@ -1,7 +1,7 @@
 #pragma once
 #include <cstdint>
 
-#include "sim/scenario/scenario_words.h"
+#include "sim/scenario/spec/words.h"
 
 // How a job lies on accelerators: every product of data, ZeRO, tensor, sequence, context, pipeline
 // and expert parallelism is one Layout. sim/scenario/layout_rules.h says which can exist.

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/catalog/catalog.h"
-#include "sim/scenario/scenario_karpenter.h"
+#include "sim/scenario/spec/karpenter.h"
 
 // Labels of the nodes that Karpenter makes, and the requirements of NodePools on them.
 namespace reckon {

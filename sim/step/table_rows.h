@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "sim/base/quantity.h"
-#include "sim/scenario/scenario_words.h"
+#include "sim/scenario/spec/words.h"
 
 // Which rows of an embedding table are together on a parameter server, and how many of them a batch
 // touches: the rules of the forecast (server_placement.h) and of the run

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/base/quantity.h"
-#include "sim/scenario/scenario_karpenter.h"
+#include "sim/scenario/spec/karpenter.h"
 
 // Disruption budgets of Karpenter's NodePools [karpenter.sh, "Disruption", "NodePool Disruption
 // Budgets"].

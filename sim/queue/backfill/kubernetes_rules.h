@@ -4,7 +4,7 @@
 #include "sim/queue/backfill/queue_rules.h"
 #include "sim/queue/job_list.h"
 #include "sim/queue/job_times.h"
-#include "sim/scenario/scenario_scheduler.h"
+#include "sim/scenario/spec/scheduler.h"
 
 // kube-scheduler, of which the GPUs count.
 namespace reckon {

@@ -6,7 +6,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/cluster/job_request.h"
-#include "sim/scenario/scenario_scheduler.h"
+#include "sim/scenario/spec/scheduler.h"
 
 // Nodes of a cloud that are bought for jobs that wait too long, and given back when they idle.
 namespace reckon {

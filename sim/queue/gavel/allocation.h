@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "sim/base/quantity.h"
-#include "sim/scenario/scenario_scheduler.h"
+#include "sim/scenario/spec/scheduler.h"
 
 // What share of its time each job should have on each kind of accelerator: the policies of Gavel
 // [Narayanan, Santhanam, Kazhamiaka, Phanishayee and Zaharia 2020, "Heterogeneity-Aware Cluster

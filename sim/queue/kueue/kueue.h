@@ -6,7 +6,7 @@
 
 #include "sim/queue/fifo.h"
 #include "sim/queue/job_list.h"
-#include "sim/scenario/scenario_scheduler.h"
+#include "sim/scenario/spec/scheduler.h"
 
 // Kueue: jobs wait in ClusterQueues for quota.
 namespace reckon {

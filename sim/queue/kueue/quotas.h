@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/scenario/scenario_scheduler.h"
+#include "sim/scenario/spec/scheduler.h"
 
 // GPUs of Kueue's ClusterQueues and their cohorts, by flavor, and how many of them are in use.
 namespace reckon {

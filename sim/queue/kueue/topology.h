@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/queue/free_nodes.h"
-#include "sim/scenario/scenario_scheduler.h"
+#include "sim/scenario/spec/scheduler.h"
 
 // Kueue's topology-aware scheduling: nodes of a job in one block, rack or other domain
 // (https://kueue.sigs.k8s.io/docs/concepts/topology_aware_scheduling).

@@ -7,7 +7,7 @@
 #include "sim/queue/backfill/backfill.h"
 #include "sim/queue/job_list.h"
 #include "sim/queue/multifactor/fair_share.h"
-#include "sim/scenario/scenario_scheduler.h"
+#include "sim/scenario/spec/scheduler.h"
 
 // Slurm: priority/multifactor with sched/backfill, partitions, and the limits of QOS and accounts.
 namespace reckon {

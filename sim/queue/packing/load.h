@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/queue/packing/pods.h"
-#include "sim/scenario/scenario_trace.h"
+#include "sim/scenario/spec/trace.h"
 
 // Pods arrive one after the other and stay: how much of a cluster's GPUs is handed out before
 // nothing fits any more. The experiment of Weng et al. 2023 (USENIX ATC '23, Sec. 6), as its

@@ -5,7 +5,7 @@
 #include "sim/base/random.h"
 #include "sim/queue/packing/fragmentation.h"
 #include "sim/queue/packing/pods.h"
-#include "sim/scenario/scenario_trace.h"
+#include "sim/scenario/spec/trace.h"
 
 // On which node, and which GPU of it, a pod is placed. Policies are those that Weng et al. 2023
 // (USENIX ATC '23, Sec. 6.1) compare, with the formulas of their simulator,

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/queue/job_list.h"
-#include "sim/scenario/scenario_scheduler.h"
+#include "sim/scenario/spec/scheduler.h"
 
 // A shared cluster at one moment: its nodes, what runs, and what waits.
 namespace reckon {

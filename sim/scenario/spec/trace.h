@@ -7,7 +7,7 @@
 
 #include "sim/base/quantity.h"
 #include "sim/base/words.h"
-#include "sim/scenario/scenario_scheduler.h"
+#include "sim/scenario/spec/scheduler.h"
 
 // Jobs of many users that share a cluster: recorded ones, and ones that are drawn.
 namespace reckon {

@@ -1,4 +1,4 @@
-#include "sim/scenario/scenario_jobs.h"
+#include "sim/scenario/spec/jobs.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "sim/scenario/scenario_autoscalers.h"
+#include "sim/scenario/spec/autoscalers.h"
 
 #include <regex>
 

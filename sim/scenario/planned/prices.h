@@ -4,7 +4,7 @@
 
 #include "sim/base/fact.h"
 #include "sim/base/money.h"
-#include "sim/scenario/scenario_prices.h"
+#include "sim/scenario/spec/prices.h"
 
 // What a plan's nodes and its data cost, with every price resolved.
 namespace reckon {
