@@ -20,6 +20,7 @@ import json
 import os
 import pathlib
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -120,6 +121,7 @@ def main():
     if not (kit / "up").exists() or not (cache / "kube-scheduler").exists():
         print(f"no Kubernetes kit: {kit}/up" if not (kit / "up").exists() else f"the kit is not built: run {kit}/build", file=sys.stderr)
         return 77
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started ends
     draw = random.Random(options.seed)
     with tempfile.TemporaryDirectory(prefix="reckon-scheduler-") as folder:
         folder = pathlib.Path(folder)

@@ -49,6 +49,7 @@ class Backfill {
       while (!ends_.empty() && ends_.top().first <= now_) end_first();
       while (!leaving_.empty() && leaving_.begin()->first <= now_)
         preempt(leaving_.begin()->second);
+      if (!claimants_.empty()) start_claimants();
       for (; next != end && jobs_[*next].submit <= now_; ++next) arrive(*next);
       while (!returns_.empty() && returns_.top().first <= now_) come_back();
       look_at_queue();
@@ -105,6 +106,7 @@ class Backfill {
       run_.jobs[j].end = stay->end;
       run_.jobs[j].preemptions = stay->reclaims;
       run_.jobs[j].overflowed = true;
+      std::erase(claimants_, j);
       returns_.push({stay->end, kNobody});  // whose nodes are then there for the next
       return true;
     });
@@ -137,6 +139,7 @@ class Backfill {
     const SimDuration left = left_of(j);
     if (!run_.jobs[j].start) run_.jobs[j].start = now_;
     since_[j] = now_;
+    std::erase(claimants_, j);
     run_.jobs[j].end = now_ + left;
     run_.gpu_seconds += to_seconds(left).count() * jobs_[j].gpus();
     ends_.push({now_ + left, j});
@@ -186,12 +189,27 @@ class Backfill {
   }
 
   /// At once, or when its grace is over.
-  void choose_to_go(std::size_t j) {
+  void choose_to_go(std::size_t j, std::size_t claimant) {
     const SimTime at = now_ + rules_.grace(j);
     if (at == now_) return preempt(j);
+    if (std::ranges::find(claimants_, claimant) == claimants_.end()) claimants_.push_back(claimant);
     expected_.erase({expected_end_[j], j});
     expect(j, at);
     leaving_.insert({at, j});
+  }
+
+  /// Those for whom others had a grace go before all that wait: else who left would come back to
+  /// what it left, and be preempted again.
+  void start_claimants() {
+    const std::vector<std::size_t> claimants = claimants_;
+    for (const std::size_t j : claimants) {
+      if (nodes_.fits(jobs_[j].gpus(), rules_.cells(j)) && rules_.may_start(j)) {
+        waiting_.take_out(j);
+        start(j);
+      } else if (leaving_.empty()) {
+        std::erase(claimants_, j);
+      }
+    }
   }
 
   /// A job that was preempted, or the time at which one may be.
@@ -234,7 +252,7 @@ class Backfill {
     }
     for (const std::size_t victim : go) nodes_.take_again(held_[victim]);
     for (const auto& [at, leaving] : leaving_) nodes_.take_again(held_[leaving]);
-    for (const std::size_t victim : go) choose_to_go(victim);
+    for (const std::size_t victim : go) choose_to_go(victim, j);
     // Where it waits for somebody's exemption to end, the queue is looked at then.
     if (!will_fit && soonest != SimTime::max()) returns_.push({soonest, kNobody});
     return nodes_.fits(jobs_[j].gpus(), cells);
@@ -350,8 +368,9 @@ class Backfill {
   std::priority_queue<Timed, std::vector<Timed>, std::greater<>> returns_;
   std::priority_queue<Timed, std::vector<Timed>, std::greater<>> ends_;
   std::set<Timed> expected_;  // of running jobs, their ends at the limit, or of their grace
-  std::vector<SimTime> expected_end_;  // by job, the same
-  std::set<Timed> leaving_;            // jobs that were chosen to go, and when
+  std::vector<SimTime> expected_end_;   // by job, the same
+  std::set<Timed> leaving_;             // jobs that were chosen to go, and when
+  std::vector<std::size_t> claimants_;  // jobs that wait for them
   WaitingJobs waiting_;
   std::vector<Timed> due_from_;       // with an overflow: when each job has waited too long
   std::size_t due_ = 0;               // of them, the first that has not yet

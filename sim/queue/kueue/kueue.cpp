@@ -120,7 +120,7 @@ class KueueSimulation {
     jobs_[j].left = fixed(j).time;
     jobs_[j].slot = admitted_.size();
     admitted_.push_back({j, jobs_[j].queue, gpus(j), list_.jobs[j].owner.priority,
-                         list_.jobs[j].submit, now_, pool});
+                         list_.jobs[j].submit, now_, pool, false});
     if (quotas_.defines(jobs_[j].queue, pool)) quotas_.use(jobs_[j].queue, pool, gpus(j));
     nodes_.take_again(running.on);
     begin(j, running.on);
@@ -229,7 +229,8 @@ class KueueSimulation {
                             list_.jobs[j].owner.priority,
                             list_.jobs[j].submit,
                             now_,
-                            KueueQuotas::kNoFlavor};
+                            KueueQuotas::kNoFlavor,
+                            false};
       if (auto nomination = assign(w)) return nomination;
       if (topology_of(list_, j).level.empty()) look.too_large[q] = gpus(j);
       look.blocked[q] = strict;
@@ -290,6 +291,7 @@ class KueueSimulation {
     quotas_.use(w.queue, w.pool, w.gpus);
     jobs_[w.job].slot = admitted_.size();
     admitted_.push_back(w);
+    admitted_.back().stays = jobs_[w.job].attempt >= kMostEvictions;
     pending_[w.queue].clear(jobs_[w.job].place);
     if (parts) {
       nodes_.take_again(*parts);

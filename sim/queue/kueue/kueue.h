@@ -22,10 +22,12 @@ namespace reckon {
 /// A job that is admitted holds its quota, and starts when its GPUs are free together on nodes of
 /// its flavor; those that wait for nodes are looked at in order of admission. A job that asks for a
 /// topology (topology.h) is admitted only with its nodes, and starts at once.
-/// Not modelled: admission checks, resources but GPUs, the time that an eviction takes, evictions
-/// for the nodes of a topology where the quota suffices.
-/// `pools`: names by cell of `groups`. A job's queue names its ClusterQueue (the only one, if it
-/// has none): unknown_cluster_queues() is empty.
+/// Rules such as borrowWithinCohort beside reclaimWithinCohort: Any let two jobs evict each other
+/// for ever, in Kueue too: a job that was evicted kMostEvictions times stays. Not modelled:
+/// admission checks, resources but GPUs, the time that an eviction takes, evictions for the nodes
+/// of a topology where the quota suffices. `pools`: names by cell of `groups`. A job's queue names
+/// its ClusterQueue (the only one, if it has none): unknown_cluster_queues() is empty.
+inline constexpr int kMostEvictions = 100;
 QueueRun run_kueue(const JobList& list, std::span<const NodeGroup> groups,
                    std::span<const std::string> pools, const KueueSpec& kueue,
                    std::size_t first_measured, std::size_t measured,

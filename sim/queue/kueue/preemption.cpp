@@ -42,7 +42,7 @@ class TakenOut {
 
 bool is_candidate(const KueueWorkload& wants, int pool, const KueueWorkload& other,
                   const KueuePreemptionSpec& rules, const KueueQuotas& quotas) {
-  if (other.pool != pool) return false;
+  if (other.pool != pool || other.stays) return false;
   if (other.queue == wants.queue) {
     if (rules.within_cluster_queue == WithinPolicy::never) return false;
     if (other.priority != wants.priority) return other.priority < wants.priority;

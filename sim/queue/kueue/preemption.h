@@ -15,6 +15,7 @@ struct KueueWorkload {
   int gpus = 0, priority = 0;
   SimTime submit{}, admitted{};
   int pool = KueueQuotas::kNoFlavor;
+  bool stays = false;  // nobody may evict it
 };
 
 /// The workloads, of those admitted, that have to go so that `wants` fits on `pool`; empty: there

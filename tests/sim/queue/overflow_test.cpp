@@ -39,7 +39,7 @@ TEST_CASE("a job that waited too long runs in the cloud when its nodes are there
   // they idle and take job 2, which is due at 170, at once. Job 3 is due at 205, when one of them
   // is free, and runs until 215; job 4 asks for 24 GPUs, which nobody has.
   const std::vector<JobRequest> jobs{
-      recorded_job(second(0), seconds(1000), 8), recorded_job(second(1), seconds(50), 9),
+      recorded_job(second(0), seconds(1000), 16), recorded_job(second(1), seconds(50), 9),
       recorded_job(second(70), seconds(100), 8), recorded_job(second(105), seconds(10), 4),
       recorded_job(second(106), seconds(10), 24)};
   OverflowNodes overflow(two_nodes(), 1, 0);
@@ -63,7 +63,7 @@ TEST_CASE("a job that waited too long runs in the cloud when its nodes are there
 
 TEST_CASE("who finds no room in the cloud goes when there is some, or starts at home before") {
   const std::vector<JobRequest> jobs{
-      recorded_job(second(0), seconds(400), 8), recorded_job(second(1), seconds(100), 16),
+      recorded_job(second(0), seconds(400), 16), recorded_job(second(1), seconds(100), 16),
       recorded_job(second(2), seconds(50), 16), recorded_job(second(250), seconds(30), 8)};
   OverflowNodes overflow(two_nodes(), 1, 0);
   const QueueRun run = overflow_run(jobs, &overflow);
