@@ -48,7 +48,7 @@ TEST_CASE("the commands of the case studies name options, commands and scenarios
       }
     }
   }
-  CHECK(pages == 4);
+  CHECK(pages == 5);
 }
 
 TEST_CASE("a case study's question is one that can be planned") {

@@ -93,6 +93,7 @@ TEST_CASE("which scenarios reckon-worker would not train as planned: fewer with 
       {"karpenter-or-cluster-autoscaler", {"train on CPUs"}},
       {"llama3-8b-spot-or-on-demand", {"train on CPUs"}},
       {"llama3-8b-zero3", {"train on CPUs"}},
+      {"mixed-pipeline", {"has strategy.stages", "train on CPUs"}},
       {"mixtral-rails", {"has no CUDA kernel", "train on CPUs"}},
       {"recommender-sparse-servers", {"more than 2^24", "has no CUDA kernel", "train on CPUs"}},
       {"selectel-t4", {"is a grouped convolution"}},
