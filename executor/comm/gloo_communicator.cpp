@@ -208,7 +208,7 @@ void GlooCommunicator::sum_directly(std::span<T> values) {
   scratch_.resize(mine.count * sizeof(T) * std::size_t(size_));
   const auto all = buffer(std::as_bytes(values));
   const auto theirs = buffer(scratch_);
-  int sends = 0, receives = 0;
+  int sends = 0, receives = 0, results = 0;
   for (int shift = 1; shift < size_; ++shift) {  // everybody begins with another peer
     const int from = (rank() + shift) % size_, to = (rank() + size_ - shift) % size_;
     if (mine.count > 0) {
@@ -220,22 +220,21 @@ void GlooCommunicator::sum_directly(std::span<T> values) {
       all->send(to, Slot::scatter, part(to).first * sizeof(T), part(to).count * sizeof(T));
       ++sends;
     }
-  }
-  for (; receives > 0; --receives) theirs->waitRecv(context_->getTimeout());
-  for (; sends > 0; --sends) all->waitSend(context_->getTimeout());
-  add_parts(values.subspan(mine.first, mine.count));
-  for (int shift = 1; shift < size_; ++shift) {
-    const int from = (rank() + shift) % size_, to = (rank() + size_ - shift) % size_;
+    // Into what was sent: who sends the sum has received that. Posted before anything is waited
+    // for, since a wait for a send alone does not always learn that the peer is gone.
     if (part(from).count > 0) {
       all->recv(from, Slot::gather, part(from).first * sizeof(T), part(from).count * sizeof(T));
-      ++receives;
-    }
-    if (mine.count > 0) {
-      all->send(to, Slot::gather, mine.first * sizeof(T), mine.count * sizeof(T));
-      ++sends;
+      ++results;
     }
   }
-  for (; receives > 0; --receives) all->waitRecv(context_->getTimeout());
+  for (; receives > 0; --receives) theirs->waitRecv(context_->getTimeout());
+  add_parts(values.subspan(mine.first, mine.count));
+  for (int shift = 1; shift < size_ && mine.count > 0; ++shift) {
+    const int to = (rank() + size_ - shift) % size_;
+    all->send(to, Slot::gather, mine.first * sizeof(T), mine.count * sizeof(T));
+    ++sends;
+  }
+  for (; results > 0; --results) all->waitRecv(context_->getTimeout());
   for (; sends > 0; --sends) all->waitSend(context_->getTimeout());
 }
 
