@@ -1,4 +1,5 @@
 #pragma once
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -17,5 +18,13 @@ struct UsageErrorWithHint : UsageError {
       : UsageError(what), hint(std::move(what_to_do)) {}
   std::string hint;
 };
+
+/// A UsageError for the first of these options that is given; `message(name)`: why it is out of
+/// place.
+template <class Message>
+void refuse_given(std::initializer_list<std::pair<const char*, bool>> options, Message message) {
+  for (const auto& [name, given] : options)
+    if (given) throw UsageError(message(name));
+}
 
 }  // namespace reckon::cli

@@ -173,27 +173,28 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   const auto profile = checked(profile_of(base, catalog));
   base.evidence = profile ? profile.get() : catalog.evidence();
   const auto network = make_network({});
-  if (!options.limit.empty())
-    checked(planner::read(base).map_error(
-        [&](Diagnostics problems) { return told_by_option(std::move(problems), options); }));
-  if (const auto file = planner::read(base); file && file->scenario.of_queue() && base.is_file)
+  const auto by_option = [&](Diagnostics problems) {
+    return told_by_option(std::move(problems), options);
+  };
+  auto file = planner::read(base);  // where it cannot be read make_question() says why
+  if (file && file->scenario.of_queue() && base.is_file)
     return checked(answer_nodes(options, *file, catalog));
-  if (!options.limit.empty())
+  if (!options.limit.empty()) {
+    checked(std::move(file).map_error(by_option));
     throw UsageError("--limit is of jobs that share a cluster: trace: or arrivals: of a file");
+  }
   int served = kDone;
-  if (const auto file = planner::read(base); file && asks_for_service(*file)) {
+  if (file && asks_for_service(*file)) {
     served = checked(answer_service(options, *file, catalog));
     if (!trains(file->scenario)) return served;
     checked(leave_training(base));
+    file = planner::read(base);
     print("\nTo train\n");
   }
-  if (const auto file = planner::read(base); file && planner::is_fleet(*file)) {
+  if (file && planner::is_fleet(*file))
     return std::max(checked(answer_fleet(options, base, catalog, *network)), served);
-  }
   const auto question =
-      checked(planner::make_question(std::move(base), catalog).map_error([&](Diagnostics problems) {
-        return told_by_option(std::move(problems), options);
-      }));
+      checked(planner::make_question(std::move(base), catalog).map_error(by_option));
   const PlanSetting setting{options, question, catalog, *network, planner_options(options)};
   const int code = checked(options.fewest ? answer_fewest(setting) : answer_question(setting));
   return std::max(code, served);

@@ -16,15 +16,15 @@ namespace reckon::cli {
 namespace {
 
 void refuse_options(const PlanOptions& options) {
-  const std::pair<const char*, bool> of_one_job[] = {{"fewest", options.fewest},
-                                                     {"baseline", !options.baseline.empty()},
-                                                     {"lock", options.lock},
-                                                     {"svg", !options.svg.empty()},
-                                                     {"plans", options.plans.has_value()},
-                                                     {"memo", !options.memo.empty()}};
-  for (const auto& [name, given] : of_one_job)
-    if (given)
-      throw UsageError(fmt::format("--{} speaks of one job, and the scenario has several", name));
+  refuse_given({{"fewest", options.fewest},
+                {"baseline", !options.baseline.empty()},
+                {"lock", options.lock},
+                {"svg", !options.svg.empty()},
+                {"plans", options.plans.has_value()},
+                {"memo", !options.memo.empty()}},
+               [](const char* name) {
+                 return fmt::format("--{} speaks of one job, and the scenario has several", name);
+               });
 }
 
 /// "fleet.yaml" -> "fleet-2.yaml".

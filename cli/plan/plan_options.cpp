@@ -203,13 +203,15 @@ void PlanOptions::check() const {
   if (lock && files.empty())
     throw UsageError("--lock stands beside a scenario file: --out question.yaml keeps the answer");
   if (!fewest) return;
-  const std::pair<const char*, bool> of_ranked[] = {
-      {"baseline", !baseline.empty()}, {"lock", lock},
-      {"out", !out.empty()},           {"svg", !svg.empty()},
-      {"plans", plans.has_value()},    {"memo", !memo.empty()}};
-  for (const auto& [name, given] : of_ranked)
-    if (given)
-      throw UsageError(fmt::format("--fewest makes no ranked plans: leave --{} out", name));
+  refuse_given({{"baseline", !baseline.empty()},
+                {"lock", lock},
+                {"out", !out.empty()},
+                {"svg", !svg.empty()},
+                {"plans", plans.has_value()},
+                {"memo", !memo.empty()}},
+               [](const char* name) {
+                 return fmt::format("--fewest makes no ranked plans: leave --{} out", name);
+               });
 }
 
 }  // namespace reckon::cli

@@ -31,14 +31,16 @@ Expectation limit_of(const PlanOptions& options) {
 }
 
 void refuse_options_of_one_job(const PlanOptions& options) {
-  const std::pair<const char*, bool> of_one_job[] = {
-      {"fewest", options.fewest},    {"baseline", !options.baseline.empty()},
-      {"lock", options.lock},        {"svg", !options.svg.empty()},
-      {"out", !options.out.empty()}, {"plans", options.plans.has_value()}};
-  for (const auto& [name, given] : of_one_job)
-    if (given)
-      throw UsageError(
-          fmt::format("--{} plans one job, and the jobs of this scenario share a cluster", name));
+  refuse_given({{"fewest", options.fewest},
+                {"baseline", !options.baseline.empty()},
+                {"lock", options.lock},
+                {"svg", !options.svg.empty()},
+                {"out", !options.out.empty()},
+                {"plans", options.plans.has_value()}},
+               [](const char* name) {
+                 return fmt::format(
+                     "--{} plans one job, and the jobs of this scenario share a cluster", name);
+               });
 }
 
 /// That of --pool, or the one with the most accelerators.

@@ -49,12 +49,14 @@ std::vector<Option> ProbeOptions::declared() {
 
 void ProbeOptions::check() const {
   if (on == RunPlace::kubernetes) return;
-  const std::pair<const char*, bool> of_cluster[] = {
-      {"context", !context.empty()},    {"namespace", !name_space.empty()},
-      {"image", !image.empty()},        {"pull-secret", !pull_secret.empty()},
-      {"pending", pending.has_value()}, {"steps", steps.has_value()}};
-  for (const auto& [name, given] : of_cluster)
-    if (given) throw UsageError(fmt::format("--{} goes with --on kubernetes", name));
+  refuse_given(
+      {{"context", !context.empty()},
+       {"namespace", !name_space.empty()},
+       {"image", !image.empty()},
+       {"pull-secret", !pull_secret.empty()},
+       {"pending", pending.has_value()},
+       {"steps", steps.has_value()}},
+      [](const char* name) { return fmt::format("--{} goes with --on kubernetes", name); });
   if (!files.empty()) throw UsageError("probe takes no file; it measures this machine");
 }
 

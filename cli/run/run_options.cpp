@@ -30,18 +30,18 @@ Read metrics_address(std::optional<ListenAddress>& to) {
 }
 
 void refuse_outside_of_cluster(const RunOptions& o) {
-  const std::pair<const char*, bool> of_cluster[] = {{"context", !o.context.empty()},
-                                                     {"namespace", !o.name_space.empty()},
-                                                     {"image", !o.image.empty()},
-                                                     {"pull-secret", !o.pull_secret.empty()},
-                                                     {"bucket", !o.bucket.empty()},
-                                                     {"claim", !o.claim.empty()},
-                                                     {"storage-class", !o.storage_class.empty()},
-                                                     {"dry-run", o.dry_run},
-                                                     {"attach", !o.attach.empty()},
-                                                     {"pending", o.pending.has_value()}};
-  for (const auto& [name, given] : of_cluster)
-    if (given) throw UsageError(fmt::format("--{} goes with --on kubernetes", name));
+  refuse_given(
+      {{"context", !o.context.empty()},
+       {"namespace", !o.name_space.empty()},
+       {"image", !o.image.empty()},
+       {"pull-secret", !o.pull_secret.empty()},
+       {"bucket", !o.bucket.empty()},
+       {"claim", !o.claim.empty()},
+       {"storage-class", !o.storage_class.empty()},
+       {"dry-run", o.dry_run},
+       {"attach", !o.attach.empty()},
+       {"pending", o.pending.has_value()}},
+      [](const char* name) { return fmt::format("--{} goes with --on kubernetes", name); });
 }
 
 void refuse_in_cluster(const RunOptions& o) {

@@ -26,11 +26,29 @@ std::string more_for(const FewestNodes& found, int nodes) {
   return (more > 0 ? "+" : "-") + of_a_week(found, std::abs(more) * *found.cost_of_week);
 }
 
-/// The first order that keeps the limit on the nodes that are there.
-const ChangeTried* order_that_holds(const FewestNodes& found) {
-  const auto at = std::ranges::find_if(
-      found.changes, [](const ChangeTried& c) { return c.policy.has_value() && c.holds; });
-  return at == found.changes.end() ? nullptr : &*at;
+/// What a change costs a week beside what the cluster does now; another order costs nothing.
+/// nullopt: unknown.
+std::optional<double> more_for(const FewestNodes& found, const ChangeTried& change) {
+  if (change.policy) return 0;
+  if (!change.cost_of_week || !found.cost_now) return std::nullopt;
+  return *change.cost_of_week - *found.cost_now;
+}
+
+/// The cheapest change that keeps the limit on the nodes that are there, of equals the first;
+/// nullptr: none does whose cost is known, or more nodes are cheaper still.
+const ChangeTried* cheapest_change(const FewestNodes& found) {
+  const ChangeTried* best = nullptr;
+  for (const ChangeTried& change : found.changes) {
+    const auto more = more_for(found, change);
+    if (!change.holds || !more) continue;
+    if (best == nullptr || *more < *more_for(found, *best)) best = &change;
+  }
+  if (best == nullptr || !found.fewest) return best;
+  if (*found.fewest <= found.now) return nullptr;
+  const bool nodes_cheaper =
+      found.cost_of_week &&
+      (*found.fewest - found.now) * *found.cost_of_week < *more_for(found, *best);
+  return nodes_cheaper ? nullptr : best;
 }
 
 const NodesTried* tried_with(const FewestNodes& found, int nodes) {
@@ -54,15 +72,20 @@ std::string with_nodes(const FewestNodes& found) {
   return text + ". One node fewer is too few.";
 }
 
+std::string name_of(const ChangeTried& change) {
+  return change.policy ? fmt::format("Policy {}", to_text(*change.policy))
+                       : markdown_code(change.change);
+}
+
 std::string nodes_recommendation(const FewestNodes& found) {
   std::string out = "## Recommendation\n\n";
-  const ChangeTried* const order = order_that_holds(found);
-  const bool enough = found.fewest && *found.fewest <= found.now;
-  if (order != nullptr && !enough)
+  if (const ChangeTried* const best = cheapest_change(found)) {
+    const std::string more = more_a_week(found, *best);
     out += fmt::format(
-        "**Policy {} on the {} nodes that are there**: {} is {}, and no node is bought.\n\nUnder "
-        "the order of today: ",
-        to_text(*order->policy), found.now, metric_of(found), value_text(found, *order->value));
+        "**{} on the {} nodes that are there**: {} is {}, {}.\n\nWithout it: ", name_of(*best),
+        found.now, metric_of(found), value_text(found, *best->value),
+        best->policy || more.empty() ? "and no node is bought" : "for **" + more + " a week**");
+  }
   return out + with_nodes(found) + "\n\n";
 }
 
@@ -78,12 +101,12 @@ std::string nodes_alternatives(const FewestNodes& found) {
                          t.result.utilization ? format_percent(*t.result.utilization) : "-",
                          more_for(found, t.nodes)});
   for (const ChangeTried& c : found.changes) {
-    std::string more = more_a_week(found, c);
-    if (more.empty()) more = found.cost_now && c.cost_of_week ? "0" : "unknown";
-    if (c.policy) more = "0";
-    out += markdown_row(
-        {c.policy ? fmt::format("policy {}", to_text(*c.policy)) : markdown_code(c.change),
-         value(c.value), yes_or_no(c.holds), "-", more});
+    const auto known = more_for(found, c);
+    const std::string more = more_a_week(found, c);
+    out += markdown_row({name_of(c), value(c.value), yes_or_no(c.holds), "-",
+                         !known                     ? "unknown"
+                         : c.policy || more.empty() ? "0"
+                                                    : more});
   }
   return out + "\n";
 }

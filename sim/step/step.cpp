@@ -29,9 +29,9 @@ Layout live_layout(const PlannedWorkload& job, int live_workers) {
   return l;
 }
 
-/// A pipeline each stage of which has its own pools.
-StepEstimate mixed_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold,
-                        const NetworkModel& network, const Layout& layout) {
+/// A pipeline each stage of which has its own pools; layers: as they were.
+void take_mixed_step(BareStep& bare, const Plan& plan, const PlannedWorkload& job,
+                     const ModelFold& fold, const NetworkModel& network, const Layout& layout) {
   std::map<std::size_t, StepModel> models;
   StageModels stages;
   for (const auto& pools : job.stage_pools) {
@@ -40,22 +40,12 @@ StepEstimate mixed_step(const Plan& plan, const PlannedWorkload& job, const Mode
       of.push_back(
           &models.try_emplace(pool, fold, step_setting(plan, job, plan.pools[pool])).first->second);
   }
-  if (network.by_formula() != ByFormula::none)
-    return StepModel::estimate_mixed(stages, layout, nullptr);
   const SimulatedCollectives cost(network);
-  return StepModel::estimate_mixed(stages, layout, &cost);
-}
-
-/// Of the accelerators of a mixed pipeline; 0: some have no peak.
-FlopsPerSecond mean_peak(const Plan& plan, const PlannedWorkload& job) {
-  FlopsPerSecond sum{};
-  for (const auto& pools : job.stage_pools)
-    for (const std::size_t pool : pools) {
-      const StepSetting setting = step_setting(plan, job, plan.pools[pool]);
-      if (setting.on_cpus()) return {};
-      sum = sum + setting.processor.peak / double(pools.size());
-    }
-  return sum / double(job.stage_pools.size());
+  const bool by_formula = network.by_formula() != ByFormula::none;
+  std::vector<LayerTime> layers = std::move(bare.estimate.layers);
+  bare.estimate = StepModel::estimate_mixed(stages, layout, by_formula ? nullptr : &cost);
+  bare.estimate.layers = std::move(layers);
+  bare.peak = StepModel::mean_peak(stages);
 }
 
 /// Of pools with different accelerators the slowest sets the pace, but where a pipeline has its own
@@ -80,12 +70,7 @@ BareStep layout_step(const Plan& plan, const PlannedWorkload& job, const ModelFo
     e.layers = model.layer_times(layout);
     bare.peak = model.setting().on_cpus() ? FlopsPerSecond{} : model.setting().processor.peak;
   }
-  if (!job.stage_pools.empty()) {
-    const std::vector<LayerTime> layers = std::move(e.layers);
-    e = mixed_step(plan, job, fold, network, layout);
-    e.layers = layers;
-    bare.peak = mean_peak(plan, job);
-  }
+  if (!job.stage_pools.empty()) take_mixed_step(bare, plan, job, fold, network, layout);
   if (e.waiting_for_host.count() > 0) {  // as much of every layer
     const double longer = e.compute / (e.compute - e.waiting_for_host);
     for (LayerTime& t : e.layers) {

@@ -232,7 +232,6 @@ StepEstimate StepModel::estimate_mixed_with(const StageModels& stages, const Lay
     for (const StepModel* model : of)
       if (auto& pass = passes[model]; !pass) pass = std::make_unique<Pass<Cost>>(*model, l, cost);
   Stages all;
-  FlopsPerSecond peaks{};  // the mean of each stage's, summed
   const Pass<Cost>* of_slowest = nullptr;
   for (int stage = 0; stage < l.pipeline; ++stage) {
     const auto& of = stages[std::size_t(stage)];
@@ -240,7 +239,6 @@ StepEstimate StepModel::estimate_mixed_with(const StageModels& stages, const Lay
     const Pass<Cost>* slowest = nullptr;
     for (const StepModel* model : of) {
       const Pass<Cost>& pass = *passes.at(model);
-      peaks = peaks + model->setting_.processor.peak / double(of.size());
       const StageTime here = pass.stage(stage);
       all.update = std::max(all.update, pass.update(here.trainable, here));
       if (slowest != nullptr && here.whole() <= t.whole()) continue;
@@ -251,7 +249,17 @@ StepEstimate StepModel::estimate_mixed_with(const StageModels& stages, const Lay
     all.add(t, l.interleave);
     if (sets_the_pace) of_slowest = slowest;
   }
-  return of_slowest->step(all, peaks / double(l.pipeline));
+  return of_slowest->step(all, mean_peak(stages));
+}
+
+FlopsPerSecond StepModel::mean_peak(const StageModels& stages) {
+  FlopsPerSecond sum{};
+  for (const auto& of : stages)
+    for (const StepModel* model : of) {
+      if (model->setting_.on_cpus()) return {};
+      sum += model->setting_.processor.peak / double(of.size());
+    }
+  return sum / double(stages.size());
 }
 
 StepEstimate StepModel::estimate_mixed(const StageModels& stages, const Layout& layout,

@@ -70,6 +70,9 @@ class StepModel {
   /// longest ends the step. `cost`: nullptr: closed forms.
   static StepEstimate estimate_mixed(const StageModels& stages, const Layout& layout,
                                      const CollectiveCost* cost);
+  /// Peak of an accelerator of a pipeline whose stages run on different ones, the mean; 0: some are
+  /// CPUs, of which nobody prints one.
+  static FlopsPerSecond mean_peak(const StageModels& stages);
   MemoryEstimate memory(const Layout& layout) const;
   /// Of one micro-batch, in the order of the graph; views and inputs are left out.
   std::vector<LayerTime> layer_times(const Layout& layout) const;
