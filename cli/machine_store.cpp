@@ -14,7 +14,7 @@
 #include "cli/history_store.h"
 #include "cli/output.h"
 #include "cli/probe/probe_processes.h"
-#include "executor/comm/gloo_communicator.h"
+#include "executor/comm/gloo/gloo_communicator.h"
 #include "executor/probe/host.h"
 #include "executor/probe/probe.h"
 #include "sim/measurement/measured_processor.h"

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "cli/options/usage_error.h"
-#include "executor/comm/gloo_communicator.h"
+#include "executor/comm/gloo/gloo_communicator.h"
 #include "executor/comm/rendezvous/job_secret.h"
 #include "executor/launch/gang.h"
 #include "executor/launch/local_job.h"

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "executor/comm/gloo_communicator.h"
+#include "executor/comm/gloo/gloo_communicator.h"
 #include "executor/comm/thread_communicator.h"
 #include "sim/base/standard_streams.h"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "executor/comm/gloo_communicator.h"
+#include "executor/comm/gloo/gloo_communicator.h"
 #include "sim/step/network/collectives.h"
 #include "support/processes.h"
 

@@ -50,7 +50,8 @@ double of_steps(const test::Workspace& w, const Job& job, const std::string& out
 
 std::string scenario(const Job& job) {
   const std::string strategy =
-      job.servers == 0
+      job.kind == Exchange::layout ? job.strategy
+      : job.servers == 0
           ? fmt::format("{{kind: multi_worker_mirrored, workers: {}}}", job.workers)
           : fmt::format("{{kind: parameter_server, workers: {}, parameter_servers: {}, mode: {}}}",
                         job.workers, job.servers,

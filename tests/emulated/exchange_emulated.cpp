@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "emulated/emulated_cluster.h"
-#include "executor/comm/gloo_communicator.h"
+#include "executor/comm/gloo/gloo_communicator.h"
 #include "executor/comm/parameter_server/parameter_server.h"
 #include "executor/comm/parameter_server/ps_exchange.h"
 #include "sim/step/network/collectives.h"

@@ -51,7 +51,11 @@ void Coordinator::run() {
   } catch (const std::exception&) {
     // Out of descriptors or memory: closing all connections is the message.
   }
-  for (Connection& connection : connections_) connection.channel.socket().close();
+  for (Connection& connection : connections_) {
+    if (closing_ && begun_ && !lost_ && connection.member && !connection.over)
+      reply(connection, RendezvousMessage::over, std::string());
+    connection.channel.socket().close();
+  }
 }
 
 /// Negative: for ever.

@@ -25,6 +25,7 @@ enum class RendezvousMessage : std::uint16_t {
   lost,    // ranks that are lost or hang; sent to all, once
   nobody,  // answer to ask_blame
   leave,
+  over,  // rank 0 is done and does not wait for the others any longer
 };
 inline constexpr std::uint64_t kRendezvousMessageLimit = 1 << 20;
 

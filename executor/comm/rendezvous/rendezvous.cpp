@@ -1,9 +1,12 @@
 #include "executor/comm/rendezvous/rendezvous.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <array>
+#include <exception>
 #include <thread>
 
 #include <fmt/format.h>
@@ -89,11 +92,19 @@ std::unique_ptr<Membership> Membership::join(const RendezvousOptions& options,
 }
 
 Membership::Membership(RendezvousOptions options, std::unique_ptr<Coordinator> coordinator)
-    : options_(std::move(options)), coordinator_(std::move(coordinator)) {}
+    : options_(std::move(options)),
+      coordinator_(std::move(coordinator)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 Membership::~Membership() {
+  if (watch_.joinable()) {
+    wake_watch();
+    watch_.join();
+  }
   try {
-    if (master_ && !members_.empty()) send(RendezvousMessage::leave, {}, Deadline::after(100ms));
+    const bool failed = std::uncaught_exceptions() > 0;
+    if (master_ && !members_.empty() && !failed)
+      send(RendezvousMessage::leave, {}, Deadline::after(100ms));
   } catch (const std::exception&) {
     // The other side is gone; so are we.
   }
@@ -157,8 +168,54 @@ void Membership::register_with_master() {
 Message Membership::next_message(Deadline deadline) {
   Message message = receive_message(*master_, kRendezvousMessageLimit, deadline);
   if (RendezvousMessage(message.head.kind) == RendezvousMessage::lost)
-    lost_ = decode_ranks(message.payload);
+    know_lost(decode_ranks(message.payload));
   return message;
+}
+
+/// The caller holds the mutex.
+void Membership::know_lost(std::vector<int> ranks) {
+  lost_ = std::move(ranks);
+  wake_watch();
+}
+
+void Membership::wake_watch() {
+  const std::uint64_t one = 1;
+  (void)!write(wake_.fd(), &one, sizeof one);
+}
+
+void Membership::on_loss(std::function<void()> act) {
+  const std::lock_guard lock(acts_mutex_);
+  if (acted_) return act();
+  acts_.push_back(std::move(act));
+  if (!watch_.joinable()) watch_ = std::thread([this] { watch(); });
+}
+
+/// Until a rank is lost: what comes while nobody has asked is the news of that, or the end of rank
+/// 0. Who has asked holds the mutex until the answer is read.
+void Membership::watch() {
+  std::array<pollfd, 2> waits{{{wake_.fd(), POLLIN, 0}, {master_->socket().fd(), POLLIN, 0}}};
+  while (true) {
+    if (poll(waits.data(), waits.size(), -1) < 0) continue;  // a signal
+    const std::lock_guard lock(mutex_);
+    if (!lost_ && (waits[0].revents != 0 || !read_unasked())) return;
+    if (lost_) break;
+  }
+  const std::lock_guard lock(acts_mutex_);
+  acted_ = true;
+  for (const auto& act : acts_) act();
+}
+
+/// False: rank 0 is done, so no news will come.
+bool Membership::read_unasked() {
+  constexpr Seconds kForTheRest{2};
+  if (!wait_readable(master_->socket(), Deadline::after(Seconds{}))) return true;
+  try {
+    const Message message = next_message(Deadline::after(kForTheRest));
+    return RendezvousMessage(message.head.kind) != RendezvousMessage::over;
+  } catch (const std::runtime_error&) {  // closed, silent or damaged
+    know_lost({0});
+    return true;
+  }
 }
 
 void Membership::set(const std::string& key, std::span<const std::byte> value) {
@@ -211,7 +268,7 @@ std::vector<int> Membership::blame(Seconds grace) {
       if (RendezvousMessage(message.head.kind) == RendezvousMessage::nobody) return {};
     }
   } catch (const std::runtime_error&) {  // closed, silent or damaged
-    lost_ = std::vector<int>{0};
+    know_lost({0});
   }
   return *lost_;
 }

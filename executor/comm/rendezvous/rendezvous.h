@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "executor/comm/errors.h"
@@ -54,7 +55,9 @@ class Membership {
   /// be lost between choosing and using it).
   static std::unique_ptr<Membership> join(const RendezvousOptions& options,
                                           std::optional<Socket> listener = std::nullopt);
-  ~Membership();  // says goodbye: the others will not miss this rank
+  /// Says goodbye: the others will not miss this rank. Not while an exception ends what the rank
+  /// was doing: then it is lost to them.
+  ~Membership();
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
@@ -77,6 +80,10 @@ class Membership {
   /// 4242) is lost".
   CommError lost_peer(const std::string& what, Seconds grace);
   std::string name_of(int rank) const;
+  /// Calls `act` once, from another thread, as soon as a rank is lost: who waits for ranks by other
+  /// connections need not wait for their deadlines. `act` is not called, or has returned, once this
+  /// object is gone.
+  void on_loss(std::function<void()> act);
   /// A number for each thing that the ranks build together, in the same order: 0, 1, ...
   int next_number() { return next_number_++; }
 
@@ -86,6 +93,10 @@ class Membership {
   Channel connect_to_master(Deadline deadline) const;
   void send(RendezvousMessage kind, std::span<const std::byte> payload, Deadline deadline);
   Message next_message(Deadline deadline);
+  void know_lost(std::vector<int> ranks);
+  void wake_watch();
+  void watch();
+  bool read_unasked();
 
   RendezvousOptions options_;
   std::unique_ptr<Coordinator> coordinator_;  // rank 0's
@@ -94,6 +105,11 @@ class Membership {
   std::vector<Member> members_;
   int next_number_ = 0;
   std::optional<std::vector<int>> lost_;  // once known, for good
+  std::mutex acts_mutex_;
+  std::vector<std::function<void()>> acts_;  // at a loss
+  bool acted_ = false;
+  Socket wake_;  // readable: a loss is known, or nobody needs the watch any more
+  std::thread watch_;
 };
 
 }  // namespace reckon

@@ -251,6 +251,51 @@ TEST_CASE("kill -9 of one rank: all others end within the deadline and name it")
   }
 }
 
+TEST_CASE("kill -9 amid a large transfer: who waits for the send learns of it at once") {
+  need_gloo();
+  constexpr std::size_t kBytes = 8 << 20;  // more than the kernel holds: a send waits for its reader
+  constexpr int kVictim = 1, kMessages = 20;
+  const auto outcomes = run_gloo_job(3,
+                                     [&](Communicator& c, Membership&) -> std::string {
+                                       std::vector<std::byte> bytes(kBytes);
+                                       if (c.rank() == 2) c.receive(bytes, kVictim);
+                                       for (int k = 0; c.rank() == 0; ++k) c.send(bytes, kVictim);
+                                       for (int k = 0; k < kMessages; ++k) c.receive(bytes, 0);
+                                       std::thread([] {
+                                         usleep(2000);
+                                         kill(getpid(), SIGKILL);
+                                       }).detach();
+                                       while (true) c.receive(bytes, 0);
+                                     },
+                                     {.timeout = Seconds{50}});
+  for (const int rank : {0, 2}) {
+    INFO("rank " << rank << ": " << outcomes[std::size_t(rank)].output);
+    CHECK(outcomes[std::size_t(rank)].code == kExitLostPeer);
+    CHECK_THAT(outcomes[std::size_t(rank)].output, Catch::Contains("answer: rank 1 (worker on"));
+    CHECK_THAT(outcomes[std::size_t(rank)].output, !Catch::Contains("Timed out"));
+  }
+}
+
+TEST_CASE("a rank that an exception ends is lost to the others, wherever they wait") {
+  need_gloo();
+  const auto outcomes = run_gloo_job(3,
+                                     [&](Communicator& c, Membership&) -> std::string {
+                                       if (c.rank() == 1) throw std::runtime_error("disk full");
+                                       // Of the two others each waits for the other.
+                                       std::vector<std::byte> bytes(10);
+                                       c.receive(bytes, 2 - c.rank());
+                                       return {};
+                                     },
+                                     {.timeout = Seconds{50}});
+  CHECK(outcomes[1].output == "disk full");
+  for (const int rank : {0, 2}) {
+    INFO("rank " << rank << ": " << outcomes[std::size_t(rank)].output);
+    CHECK(outcomes[std::size_t(rank)].code == kExitLostPeer);
+    CHECK_THAT(outcomes[std::size_t(rank)].output, Catch::Contains("answer: rank 1 (worker on"));
+    CHECK_THAT(outcomes[std::size_t(rank)].output, !Catch::Contains("Timed out"));
+  }
+}
+
 TEST_CASE("a hung rank is named after the timeout") {
   need_gloo();
   for (const int victim : {0, 1}) {

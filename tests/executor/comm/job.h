@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "executor/comm/gloo_communicator.h"
+#include "executor/comm/gloo/gloo_communicator.h"
 #include "executor/comm/rendezvous/rendezvous.h"
 #include "support/processes.h"
 #include "support/skip.h"

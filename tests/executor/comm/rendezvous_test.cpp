@@ -1,6 +1,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <future>
+
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
@@ -241,4 +243,34 @@ TEST_CASE("who does not ask whose fault it is, hangs") {
   CHECK_THAT(outcomes[0].output, Catch::Contains("without an answer: rank 1 (worker"));
   CHECK_THAT(outcomes[2].output, Catch::Contains("without an answer: rank 1 (worker"));
   CHECK_THAT(outcomes[1].output, Catch::Contains("rank 1 (worker"));
+}
+
+TEST_CASE("a loss is told to who has asked for the news, once, and a goodbye is no loss") {
+  const bool killed = GENERATE(false, true);
+  LocalJob job(3);
+  const auto outcomes = run_processes(3, [&](int rank) -> std::string {
+    const auto membership = job.join(rank);
+    std::promise<void> lost;
+    int calls = 0;
+    membership->on_loss([&] {
+      if (++calls == 1) lost.set_value();
+    });
+    membership->set(fmt::format("here {}", rank), {});
+    for (int r = 0; r < 3; ++r)
+      membership->get(fmt::format("here {}", r), Deadline::after(Seconds{10}));
+    if (rank == 1 && killed) kill(getpid(), SIGKILL);
+    if (rank == 1) return "left";
+    if (killed) {
+      lost.get_future().wait();
+      bool late = false;  // known already: told at once
+      membership->on_loss([&] { late = true; });
+      return fmt::format("{} {}", calls, late);
+    }
+    // Rank 1 has left; what the others still say to each other arrives.
+    membership->set(fmt::format("done {}", rank), {});
+    membership->get(fmt::format("done {}", 2 - rank), Deadline::after(Seconds{10}));
+    return fmt::format("{}", calls);
+  });
+  CHECK(outcomes[0].output == (killed ? "1 true" : "0"));
+  CHECK(outcomes[2].output == (killed ? "1 true" : "0"));
 }

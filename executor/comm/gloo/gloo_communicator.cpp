@@ -1,4 +1,4 @@
-#include "executor/comm/gloo_communicator.h"
+#include "executor/comm/gloo/gloo_communicator.h"
 
 #ifndef RECKON_WITH_GLOO
 #include <stdexcept>
@@ -31,24 +31,26 @@ std::unique_ptr<Communicator> make_gloo_communicator(Membership& /*membership*/,
 #include <gloo/math.h>
 #include <gloo/rendezvous/context.h>
 
-#include "executor/comm/gloo_mesh.h"
+#include "executor/comm/gloo/gloo_mesh.h"
 #include "executor/comm/rank_parts.h"
 #include "sim/step/network/collectives_cpu.h"
 
 namespace reckon {
 
 namespace {
-/// All connections of this process, of a communicator and of its subgroups. Where one fails all
-/// fail: whoever waits in another group, a peer or a thread of this rank, learns of it at once, not
-/// at its deadline.
+/// All connections of this process, of a communicator and of its subgroups. Where one fails, or
+/// where the rendezvous says that a rank is lost, all fail: whoever waits in another group, a peer
+/// or a thread of this rank, learns of it at once, not at its deadline.
 class GlooContexts {
  public:
+  const std::shared_ptr<GlooSends>& sends() const { return sends_; }
   void add(const std::shared_ptr<gloo::rendezvous::Context>& context) {
     const std::lock_guard lock(mutex_);
     std::erase_if(all_, [](const auto& other) { return other.expired(); });
     all_.push_back(context);
   }
   void fail() {
+    sends_->end();
     const std::lock_guard lock(mutex_);
     for (const auto& weak : all_)
       if (const auto context = weak.lock()) fail(*context);
@@ -68,6 +70,7 @@ class GlooContexts {
     }
   }
 
+  std::shared_ptr<GlooSends> sends_ = std::make_shared<GlooSends>();
   std::mutex mutex_;
   std::vector<std::weak_ptr<gloo::rendezvous::Context> > all_;
 };
@@ -148,7 +151,7 @@ GlooCommunicator::GlooCommunicator(Membership& membership, const GlooOptions& op
   if (sigaction(SIGPIPE, nullptr, &pipe) == 0 && pipe.sa_handler == SIG_DFL)
     (void)signal(SIGPIPE, SIG_IGN);
   guarded("connecting to all ranks", 0, [&] {
-    context_ = connect_gloo_mesh(membership, members_, name_, options.timeout);
+    context_ = connect_gloo_mesh(membership, members_, name_, options.timeout, contexts_->sends());
     contexts_->add(context_);
   });
 }
@@ -220,8 +223,7 @@ void GlooCommunicator::sum_directly(std::span<T> values) {
       all->send(to, Slot::scatter, part(to).first * sizeof(T), part(to).count * sizeof(T));
       ++sends;
     }
-    // Into what was sent: who sends the sum has received that. Posted before anything is waited
-    // for, since a wait for a send alone does not always learn that the peer is gone.
+    // Into what was sent: who sends the sum has received that.
     if (part(from).count > 0) {
       all->recv(from, Slot::gather, part(from).first * sizeof(T), part(from).count * sizeof(T));
       ++results;
@@ -373,9 +375,13 @@ std::unique_ptr<Communicator> make_gloo_communicator(Membership& membership,
                                                      const GlooOptions& options) {
   std::vector<int> ranks(std::size_t(options.ranks > 0 ? options.ranks : membership.size()));
   std::iota(ranks.begin(), ranks.end(), 0);
+  auto contexts = std::make_shared<GlooContexts>();
+  membership.on_loss([weak = std::weak_ptr(contexts)] {
+    if (const auto known = weak.lock()) known->fail();
+  });
   return std::make_unique<GlooCommunicator>(membership, options, std::move(ranks),
                                             fmt::format("gloo/{}", membership.next_number()),
-                                            std::make_shared<GlooContexts>());
+                                            std::move(contexts));
 }
 
 }  // namespace reckon

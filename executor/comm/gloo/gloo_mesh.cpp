@@ -1,5 +1,5 @@
 #ifdef RECKON_WITH_GLOO
-#include "executor/comm/gloo_mesh.h"
+#include "executor/comm/gloo/gloo_mesh.h"
 
 #include <fmt/format.h>
 #include <gloo/rendezvous/store.h>
@@ -49,8 +49,10 @@ class MembershipStore final : public gloo::rendezvous::Store {
 /// One try of all ranks to connect, told apart from all others by its name.
 class MeshAttempt {
  public:
-  MeshAttempt(Membership& membership, std::span<const int> ranks, std::string name, Seconds timeout)
-      : membership_(membership),
+  MeshAttempt(Membership& membership, std::span<const int> ranks, std::string name, Seconds timeout,
+              std::shared_ptr<GlooSends> sends)
+      : sends_(std::move(sends)),
+        membership_(membership),
         ranks_(ranks),
         me_(rank_in(ranks, membership.rank())),
         name_(std::move(name)),
@@ -72,7 +74,7 @@ class MeshAttempt {
     try {
       gloo::transport::tcp::attr attributes;
       attributes.hostname = membership_.members()[std::size_t(membership_.rank())].address.host;
-      auto device = gloo::transport::tcp::CreateDevice(attributes);
+      auto device = with_sends(gloo::transport::tcp::CreateDevice(attributes), sends_);
       auto context = std::make_shared<Context>(me_, size());
       context->setTimeout(milliseconds(patience));
       MembershipStore store(membership_, name_ + "/", timeout_);
@@ -152,6 +154,7 @@ class MeshAttempt {
     return hear(all);
   }
 
+  std::shared_ptr<GlooSends> sends_;
   Membership& membership_;
   const std::span<const int> ranks_;
   const int me_;  // of them
@@ -164,14 +167,15 @@ class MeshAttempt {
 }  // namespace
 
 std::shared_ptr<Context> connect_gloo_mesh(Membership& membership, std::span<const int> ranks,
-                                           const std::string& name, Seconds timeout) {
+                                           const std::string& name, Seconds timeout,
+                                           const std::shared_ptr<GlooSends>& sends) {
   constexpr int kMostAttempts = 50;
   constexpr Seconds kFirstPatience{1}, kLongestPatience{10};
   std::string why;
   for (int k = 0; k < kMostAttempts; ++k) {
     // A peer on a busy machine may need longer than one that a stranger stands in front of.
     const Seconds patience = std::min({timeout, kLongestPatience, kFirstPatience * double(k + 1)});
-    MeshAttempt attempt(membership, ranks, fmt::format("{}.{}", name, k), timeout);
+    MeshAttempt attempt(membership, ranks, fmt::format("{}.{}", name, k), timeout, sends);
     if (auto context = attempt.run(patience)) {
       context->setTimeout(milliseconds(timeout));
       return context;
