@@ -170,6 +170,7 @@ constexpr std::array kCommands{
         "(?<step>[0-9]+)'\n"
         "  reckon trial train.yaml --sweep cluster.pools.node.machine=n1-standard-8,n1-standard-16"
         "\n"
+        "  reckon trial scenarios/small-gpt-zero3-cpu.yaml --layouts 4 --steps 30\n"
         "\n"
         "Exit codes: 0 measured, 1 the program failed, printed no progress or took too long, 2 "
         "the input is\nwrong, 3 the environment failed\n",

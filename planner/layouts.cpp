@@ -31,6 +31,9 @@ std::vector<int> powers_of_two(std::int64_t most) {
   return out;
 }
 
+/// A node without accelerators computes on its CPUs as one rank.
+int ranks_of_node(const ShapeSource& source) { return std::max(1, source.hardware.per_node); }
+
 class CutShapes {
  public:
   CutShapes(const ShapeSource& source, Rejections& rejected)
@@ -48,7 +51,7 @@ class CutShapes {
 
   void add_sharded(int nodes) {
     Layout l;
-    l.data = nodes * s_.hardware.per_node;
+    l.data = nodes * ranks_of_node(s_);
     const bool own = w_.strategy.kind == StrategyKind::sharded;
     l.overlap = w_.strategy.overlap.value_or(true);
     l.offload_optimizer = own && w_.strategy.offload_optimizer.value_or(false);
@@ -72,13 +75,13 @@ class CutShapes {
       ++rejected_["model parallelism without a global batch"];
       return;
     }
-    const std::int64_t accelerators = std::int64_t{nodes} * s_.hardware.per_node;
+    const std::int64_t accelerators = std::int64_t{nodes} * ranks_of_node(s_);
     const LayoutLimits& limits = model_.limits();
     if (!s_.question.may.layouts && w_.strategy.kind == StrategyKind::model_parallel)
       return add_own_degrees(nodes, accelerators);
     const std::int64_t contexts =
         limits.attention && limits.sequence_length >= kLongSequence ? 16 : 1;
-    for (const int tensor : divisors(s_.hardware.per_node, limits.attention ? 64 : 1))
+    for (const int tensor : divisors(ranks_of_node(s_), limits.attention ? 64 : 1))
       for (const int context : powers_of_two(contexts)) {
         const std::int64_t rest = accelerators / tensor / context;
         if (rest * tensor * context != accelerators) continue;
@@ -295,7 +298,7 @@ std::vector<Shape> cut_shapes(const ShapeSource& source, Rejections& rejected) {
   Shape largest;
   largest.kind = StrategyKind::sharded;
   largest.nodes = nodes.back();
-  largest.layout.data = nodes.back() * source.hardware.per_node;
+  largest.layout.data = nodes.back() * ranks_of_node(source);
   largest.layout.zero_stage = 3;
   const Diagnostics wrong = source.on.take(largest);
   if (source.on.job().strategy.accelerators() < largest.layout.accelerators()) {

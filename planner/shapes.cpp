@@ -211,10 +211,8 @@ std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes) {
   }
   for (const StrategyKind kind : free)
     if (!is_data_parallel(kind) || kind == by_size) kinds.push_back(kind);
-  // What cuts the model has no rates for processors.
-  const bool accelerated = source.on.workers().accelerator.has_value();
   std::erase_if(kinds, [&](StrategyKind kind) {
-    const bool needs_several = cuts_the_model(kind) && (!accelerated || nodes * per_node < 2);
+    const bool needs_several = cuts_the_model(kind) && nodes * per_node < 2;
     const bool servers = !source.hardware.server_machine.empty();
     if (servers && kind != StrategyKind::parameter_server) return true;
     const bool of_slices = kind == StrategyKind::tpu || cuts_the_model(kind);

@@ -7,25 +7,21 @@
 #include "cli/command.h"
 #include "cli/history_store.h"
 #include "cli/load.h"
-#include "cli/machine_store.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/run/bound_here.h"
 #include "cli/run/run_kubernetes.h"
 #include "cli/run/run_options.h"
 #include "cli/run/run_parts.h"
 #include "cli/run/run_resume.h"
 #include "executor/launch/local_job.h"
 #include "executor/launch/local_run.h"
-#include "executor/train/graph_runtime.h"
-#include "executor/train/recipe.h"
 #include "executor/train/stop_signal.h"
 #include "report/json.h"
 #include "report/run/metrics.h"
 #include "report/run/status.h"
 #include "report/table.h"
 #include "sim/measurement/rebind.h"
-#include "sim/scenario/resolve/here.h"
-#include "sim/step/measured_compute.h"
 
 namespace reckon::cli {
 namespace {
@@ -69,33 +65,6 @@ LocalRunOptions run_options(const RunOptions& options, const RunArtifact& artifa
   run.start_deadline = std::max(run.start_deadline, run.progress_deadline);
   run.deadline = deadline_of(options, plan);
   return run;
-}
-
-/// Passes that are worth measuring before a run: of what our worker can run, and not for long.
-bool worth_measuring(const PlannedWorkload& job, Seconds modelled) {
-  constexpr Seconds kLongest{1.5};
-  return modelled < kLongest && cannot_run(job.model).empty();
-}
-
-Rebound bound_to_this_machine(const RunArtifact& planned, const OperationalDefaults& operations) {
-  const bool computes_here = !planned.container && computes_on_processors(planned.plan);
-  auto machine = computes_here ? MachineStore::open() : std::optional<MachineStore>{};
-  const std::vector<OwnRun> runs = machine ? runs_kept() : std::vector<OwnRun>{};
-  ThisMachine here{.operations = &operations, .name = {}, .rates = {}, .passes = {}, .runs = runs};
-  if (machine) {
-    here.name = machine->name();
-    here.rates = &machine->rates();
-    here.passes = [&](const PlannedPool& workers, const PlannedWorkload& job) {
-      return worth_measuring(job, passes_time(workers, job))
-                 ? std::optional(machine->passes({.model = &job.model,
-                                                  .batch = job.strategy.layout.micro_batch,
-                                                  .recompute = job.strategy.layout.recompute,
-                                                  .threads = workers.measured_rates->threads,
-                                                  .processes = computing_ranks(job.strategy)}))
-                 : std::nullopt;
-    };
-  }
-  return rebind(planned, here);
 }
 
 /// A run that goes on has the plan that it began with, as long as that is of the same scenario,

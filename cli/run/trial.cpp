@@ -10,6 +10,8 @@
 #include "cli/options/values.h"
 #include "cli/output.h"
 #include "cli/parse.h"
+#include "cli/run/trial_layouts.h"
+#include "cli/run/trial_options.h"
 #include "cli/sweep.h"
 #include "executor/launch/local_job.h"
 #include "executor/launch/trial_run.h"
@@ -24,77 +26,6 @@ namespace reckon::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct TrialCommandOptions : Files,
-                             Sweeps,
-                             OutPath,
-                             AnswerFormat,
-                             ScenarioChanges,
-                             Sampling,
-                             NetworkChoice,
-                             CatalogChoice {
-  std::int64_t steps = TrialOptions{}.steps;
-  std::string program;   // a command line for sh; "": ours, or what the scenario's container runs
-  std::string progress;  // a regular expression; "": what common programs print
-  Seconds timeout = TrialOptions{}.timeout;
-  std::optional<std::int64_t> batch;
-  bool like_pool = false;
-  std::optional<double> usd_per_hour;  // of this machine
-
-  std::vector<Option> declared();
-  void check() const {
-    if (files.size() > 1) throw UsageError("trial takes one scenario file");
-  }
-};
-
-Read dollars_per_hour(std::optional<double>& to) {
-  return [&to](const std::string& name, const std::string& text) {
-    const auto price = parse_price(text);
-    if (!price) throw UsageError(fmt::format("--{}: {}", name, price.error()));
-    if (price->currency != "USD" || price->amount < 0)
-      throw UsageError(fmt::format("--{} takes dollars, such as '0.40 USD/h'", name));
-    to = price->amount * 3600;
-  };
-}
-
-Read time_limit(Seconds& to) {
-  return [&to](const std::string& name, const std::string& text) {
-    const auto limit = parse_duration(text);
-    if (!limit || limit->count() <= 0)
-      throw UsageError(fmt::format("--{} takes a duration, such as 10min", name));
-    to = *limit;
-  };
-}
-
-std::vector<Option> TrialCommandOptions::declared() {
-  constexpr std::int64_t kMost = 1'000'000'000;
-  return {{steps_text(), whole(steps, 1, kMost)},
-          {{"container-command", "COMMAND",
-            "training command to run by sh in place of reckon-worker (the scenario's container)"},
-           text(program)},
-          {{"progress", "REGEX",
-            "regular expression of progress lines, with groups named step, seconds, milliseconds, "
-            "steps_per_second, samples_per_second or loss (common formats)"},
-           text(progress)},
-          {{"timeout", "DURATION", "time limit of the whole sample (10min)"}, time_limit(timeout)},
-          {batch_text(), whole(batch, 1, kMost)},
-          {{"like-pool", "",
-            "treat this machine as one of the plan's nodes (the default without accelerators)"},
-           given(like_pool)},
-          {{"price", "PRICE", "price of this machine, such as '0.40 USD/h'"},
-           dollars_per_hour(usd_per_hour)},
-          sweep_option(),
-          out_option(),
-          format_option(),
-          set_option(),
-          layer_option(),
-          seed_option(),
-          replications_option(),
-          engine_option(),
-          catalog_option(),
-          calibration_option(),
-          threads_option()};
-}
 
 /// What is measured, and how.
 struct TrialRequest {
@@ -322,9 +253,10 @@ int run_trial_command(const Command& self, std::span<const std::string> argument
   const auto options = parse<TrialCommandOptions>(self, arguments);
   if (!options) return kDone;
   const auto catalog = checked(load_catalogs(*options));
-  const auto loaded = checked(load_plan(options->files.front(), *options, catalog));
-  require_one_job(loaded, "a trial");
   try {
+    if (options->layouts) return try_layouts(*options, catalog);
+    const auto loaded = checked(load_plan(options->files.front(), *options, catalog));
+    require_one_job(loaded, "a trial");
     return try_plan(*options, loaded, catalog);
   } catch (const TrialError& e) {
     print_error(fmt::format("reckon: error: {}\n", e.what()));

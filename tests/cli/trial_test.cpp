@@ -121,3 +121,67 @@ TEST_CASE("a trial that cannot say anything says why") {
   CHECK(worker.code == 1);
   CHECK(contains(worker.err, "nowhere"));
 }
+
+TEST_CASE("trial --layouts runs the best layouts for some steps and names the fastest") {
+  const Workspace w;
+  w.write("job.yaml",
+          "name: layouts\n"
+          "workload:\n"
+          "  model: {transformer: {layers: 2, hidden: 32, heads: 4, vocabulary: 64, "
+          "sequence_length: 16, positions: 16, tied_output: true}}\n"
+          "  dataset: {samples: 4096, bytes_per_sample: 32B}\n"
+          "  train: {steps: 1000}\n"
+          "  precision: fp32\n"
+          "  global_batch: 8\n"
+          "  strategy: {kind: zero, workers: 2, zero_stage: 3}\n"
+          "  checkpoint: {interval: none}\n"
+          "cluster:\n"
+          "  provider: on_premises\n"
+          "  pools:\n"
+          "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: 2}\n"
+          "forecast: {replications: 20}\n");
+  const Output r = w.run("trial job.yaml --layouts 3 --steps 12 --format json --out runs");
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(contains(r.err, " layouts, 12 steps each: about "));  // before anything starts
+  const auto json = nlohmann::json::parse(r.out);
+  const auto& layouts = json["layouts"];
+  REQUIRE(layouts.size() >= 3);
+  REQUIRE(layouts.size() <= 4);
+  double before = 0;
+  int own = 0;
+  for (const auto& layout : layouts) {
+    INFO(layout.dump());
+    REQUIRE(layout["reason"].is_null());
+    const double mean = layout["step_seconds"]["mean"];
+    CHECK(mean >= before);  // fastest first
+    before = mean;
+    CHECK(layout["forecast_step_seconds"].get<double>() > 0);
+    own += layout["changes"].empty() ? 1 : 0;
+    for (const auto& change : layout["changes"])
+      CHECK_THAT(change.get<std::string>(), Catch::StartsWith("workload.strategy."));
+  }
+  CHECK(own == 1);
+  // The runs are there, each with its records, and the command is one that starts.
+  for (std::size_t k = 1; k <= layouts.size(); ++k) {
+    const auto log = read_measurement_log(w.path("runs") / ("layout-" + std::to_string(k)) /
+                                          "measurements.jsonl");
+    REQUIRE(log);
+    CHECK(log->ends.size() == 1);
+  }
+  const std::string command = json["command_of_the_fastest"];
+  CHECK_THAT(command, Catch::StartsWith("reckon run job.yaml"));
+  CHECK(w.run("simulate" + command.substr(std::string("reckon run").size())).code == 0);
+}
+
+TEST_CASE("trial --layouts refuses what is of one process, and machines that are left open") {
+  const Workspace w;
+  w.write("job.yaml", kTrialJob);
+  const Output mixed = w.run("trial job.yaml --layouts 2 --batch 4");
+  CHECK(mixed.code == 2);
+  CHECK(contains(mixed.err, "--layouts runs reckon-worker as the scenario says"));
+  w.write("open.yaml", std::string(kTrialJob) + "plan: {vary: {provider: gcp}}\n");
+  const Output open = w.run("trial open.yaml --layouts 2");
+  CHECK(open.code == 2);
+  CHECK(contains(open.err, "leaves the machines open"));
+}

@@ -23,7 +23,7 @@ struct Job {
   int workers = 1, servers = 0;
   /// Keys of `workload`, one a line: model, dataset, batch_per_accelerator.
   std::string workload;
-  std::string strategy;  // of Exchange::layout: the value of workload.strategy
+  std::string strategy;                       // of Exchange::layout: the value of workload.strategy
   std::string megabytes;                      // of gradients, as the table shows them
   double worker_link = 30, server_link = 60;  // Mbit/s
   double chief_link = 0;                      // of the first worker; 0: as the others'

@@ -10,11 +10,13 @@
 #include "executor/train/products/aligned_buffer.h"
 #include "executor/train/products/matrix.h"
 #include "executor/train/products/vector_math.h"
+#include "sim/base/check.h"
 
 // Attention whose tokens are shared out among context ranks [Liu et al. 2023, "Ring attention",
 // arXiv:2310.01889, Sec. 3]: keys and values go round while every rank works with those at hand, by
-// an online softmax; going backward their gradients follow them. A rank has two pieces of the
-// sequence, and works on a piece of rows against a piece of columns at a time.
+// an online softmax; going backward their gradients follow them, from the first rank that they come
+// to until home, where the owner adds its part. A rank has two pieces of the sequence, and works on
+// a piece of rows against a piece of columns at a time.
 namespace reckon::run {
 namespace {
 
@@ -39,7 +41,7 @@ class RingAttentionRunner : public LayerRunner<T> {
         sums_(largest_.size()) {
     for (AlignedBuffer<T>* buffer : {&here_, &next_})
       *buffer = AlignedBuffer<T>(static_cast<std::size_t>(block_size()));
-    for (AlignedBuffer<T>* buffer : {&gradient_, &total_, &received_})
+    for (AlignedBuffer<T>* buffer : {&gradient_, &own_, &total_, &received_})
       *buffer = AlignedBuffer<T>(static_cast<std::size_t>(block_size()));
   }
 
@@ -75,12 +77,13 @@ class RingAttentionRunner : public LayerRunner<T> {
       std::fill_n(m.input_gradients[k], batch_ * tokens_ * (k == 0 ? q_stride_ : kv_stride_), T{});
     }
     Communicator& group = *pass.groups.context;
+    RECKON_CHECK(group.size() > 1);
     pack(m);
     for (int hop = 0; hop < group.size(); ++hop) {
-      const bool more = hop + 1 < group.size();
-      std::future<void> transfer = std::async(std::launch::async, [&, hop] {
+      const bool more = hop + 1 < group.size(), follows = hop > 1;
+      std::future<void> transfer = std::async(std::launch::async, [&] {
         if (more) pass_round(group, here_, next_);
-        if (hop > 0) pass_round(group, total_, received_);  // what those before have made of it
+        if (follows) pass_round(group, total_, received_);  // what those before have made of it
       });
       std::fill_n(gradient_.data(), gradient_.size(), T{});
       const std::vector<TokenRun> columns = runs_of(group, hop);
@@ -93,13 +96,12 @@ class RingAttentionRunner : public LayerRunner<T> {
           });
       });
       transfer.get();
-      if (hop > 0)
-        for (std::size_t i = 0; i < gradient_.size(); ++i)
-          gradient_.data()[i] = received_.data()[i] + gradient_.data()[i];
-      std::swap(total_, gradient_);
+      if (follows) add(gradient_, received_);
+      std::swap(hop == 0 ? own_ : total_, gradient_);
       std::swap(here_, next_);
     }
     pass_round(group, total_, received_);  // the own ones come home
+    add(received_, own_);
     unpack(m);
   }
 
@@ -170,6 +172,9 @@ class RingAttentionRunner : public LayerRunner<T> {
     });
   }
 
+  static void add(AlignedBuffer<T>& to, const AlignedBuffer<T>& more) {
+    for (std::size_t i = 0; i < to.size(); ++i) to.data()[i] += more.data()[i];
+  }
   /// To the next rank, from the one before. Odd ranks listen first, so that somebody does.
   static void pass_round(Communicator& group, const AlignedBuffer<T>& out, AlignedBuffer<T>& in) {
     const int ranks = group.size(), own = group.rank();
@@ -329,9 +334,9 @@ class RingAttentionRunner : public LayerRunner<T> {
   std::int64_t first_head_, all_heads_;  // of all tensor ranks
   std::int64_t q_stride_, kv_stride_;
   std::vector<TokenRun> runs_;
-  AlignedBuffer<T> largest_, sums_;               // (B, heads, T / c)
-  AlignedBuffer<T> here_, next_;                  // keys and values, (B, kv heads, 2, T / c, width)
-  AlignedBuffer<T> gradient_, total_, received_;  // of keys and values
+  AlignedBuffer<T> largest_, sums_;  // (B, heads, T / c)
+  AlignedBuffer<T> here_, next_;     // keys and values, (B, kv heads, 2, T / c, width)
+  AlignedBuffer<T> gradient_, own_, total_, received_;  // of keys and values
 };
 
 }  // namespace

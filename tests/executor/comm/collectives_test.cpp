@@ -253,7 +253,8 @@ TEST_CASE("kill -9 of one rank: all others end within the deadline and name it")
 
 TEST_CASE("kill -9 amid a large transfer: who waits for the send learns of it at once") {
   need_gloo();
-  constexpr std::size_t kBytes = 8 << 20;  // more than the kernel holds: a send waits for its reader
+  constexpr std::size_t kBytes = 8
+                                 << 20;  // more than the kernel holds: a send waits for its reader
   constexpr int kVictim = 1, kMessages = 20;
   const auto outcomes = run_gloo_job(3,
                                      [&](Communicator& c, Membership&) -> std::string {

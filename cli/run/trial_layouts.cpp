@@ -1,0 +1,268 @@
+#include "cli/run/trial_layouts.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+
+#include "cli/exit_code.h"
+#include "cli/options/usage_error.h"
+#include "cli/output.h"
+#include "cli/plan/plan_question.h"
+#include "cli/run/bound_here.h"
+#include "cli/run/run_parts.h"
+#include "executor/launch/local_job.h"
+#include "executor/launch/local_run.h"
+#include "executor/launch/trial_run.h"
+#include "executor/probe/host.h"
+#include "executor/train/records/measurement_log.h"
+#include "executor/train/stop_signal.h"
+#include "planner/candidates.h"
+#include "planner/change.h"
+#include "planner/question.h"
+#include "planner/space.h"
+#include "report/run/layout_trial.h"
+#include "report/text.h"
+#include "sim/base/shell_word.h"
+#include "sim/base/unit_text.h"
+
+namespace reckon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that is gone with the object, or the user's own.
+class RunsFolder {
+ public:
+  explicit RunsFolder(const std::string& kept) {
+    if (!kept.empty()) {
+      path_ = fs::absolute(kept);
+      if (fs::exists(path_) && !fs::is_empty(path_))
+        throw UsageError(fmt::format(
+            "--out {}: it holds something; the runs of a trial go to an empty folder", kept));
+      fs::create_directories(path_);
+      return;
+    }
+    std::string name = (fs::temp_directory_path() / "reckon-trial-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      throw std::runtime_error(fmt::format("{} cannot be made", name));
+    path_ = name;
+    own_ = true;
+  }
+  ~RunsFolder() {
+    std::error_code ignored;
+    if (own_) fs::remove_all(path_, ignored);
+  }
+  RunsFolder(const RunsFolder&) = delete;
+  RunsFolder& operator=(const RunsFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+  bool own_ = false;
+};
+
+/// A layout as a run of a few steps here.
+struct LayoutRun {
+  LayoutRow row;
+  RunArtifact artifact;
+  Forecast forecast;
+};
+
+/// How ranks are split: whether passes are computed again is another question.
+bool is_same(const Layout& a, const Layout& b) {
+  const auto degrees = [](const Layout& l) {
+    return std::tie(l.data, l.tensor, l.pipeline, l.context, l.expert, l.zero_stage, l.micro_batch,
+                    l.sequence_parallel, l.schedule, l.interleave);
+  };
+  return degrees(a) == degrees(b);
+}
+
+struct NamedLayout {
+  std::string name;
+  std::vector<std::string> changes;  // words of --set
+};
+/// `plan.vary.layout` adds those that split the model.
+constexpr const char* kWhole = "plan.vary.strategy=[single, mirrored, multi_worker_mirrored]";
+/// Does the scenario say itself which strategies may be?
+bool varies_strategy(const TrialCommandOptions& options) {
+  const auto file = load_scenario(options.files.front(), options);
+  return file && file->scenario.plan && file->scenario.plan->vary.contains("strategy");
+}
+
+/// Those whose steps are the shortest by the step model, on the scenario's own nodes.
+std::vector<NamedLayout> best_layouts(
+    const TrialCommandOptions& options, const LoadedCatalog& catalog) {
+  PlanOptions ask;
+  ask.files = options.files;
+  ask.layers = options.layers;
+  ask.overrides = options.overrides;
+  ask.catalogs = options.catalogs;
+  ask.calibrations = options.calibrations;
+  ask.layouts = true;
+  ask.plan_block = {"plan.objective=time"};
+  if (!varies_strategy(options)) ask.plan_block.emplace_back(kWhole);
+  auto base = checked(plan_base(ask, catalog));
+  const auto profile = checked(profile_of(base, catalog));
+  base.evidence = profile ? profile.get() : catalog.evidence();
+  const auto question = checked(planner::make_question(std::move(base), catalog));
+  if (question.may.hardware)
+    throw UsageError(
+        "--layouts runs layouts of the scenario's own pools, and its plan: block leaves the "
+        "machines open: write them into cluster.pools");
+  const auto network = make_network({});
+  const planner::Space space = planner::make_space(question, catalog, *network,
+                                                   {.replications = 1, .threads = options.threads});
+  std::vector<const planner::Candidate*> all;
+  for (const planner::Candidate& c : space.candidates) all.push_back(&c);
+  std::ranges::stable_sort(all, {}, [&](const planner::Candidate* c) {
+    return space.shape(*c).step_seconds;
+  });
+  std::vector<NamedLayout> best;
+  std::vector<Layout> taken;
+  for (const planner::Candidate* c : all) {
+    if (best.size() == std::size_t(*options.layouts)) break;
+    const planner::Shape& shape = space.shape(*c);
+    const bool known = std::ranges::any_of(
+        taken, [&](const Layout& other) { return is_same(other, shape.layout); });
+    if (known) continue;
+    taken.push_back(shape.layout);
+    best.push_back({planner::strategy_text(shape), {}});
+    // Nodes, machines and how they are bought stay as they are.
+    std::ranges::copy_if(planner::texts(planner::changes_of(question, space, *c)),
+                         std::back_inserter(best.back().changes),
+                         [](const std::string& text) { return text.starts_with("workload."); });
+  }
+  return best;
+}
+
+/// The scenario with the changes, for some steps and without checkpoints, on this machine.
+LayoutRun prepared(const TrialCommandOptions& options, const LoadedCatalog& catalog,
+                   std::string name, std::vector<std::string> changes) {
+  ScenarioChanges with = options;
+  std::ranges::copy(changes, std::back_inserter(with.overrides));
+  with.overrides.push_back(fmt::format("workload.train={{steps: {}}}", options.steps));
+  with.overrides.emplace_back("workload.checkpoint={interval: none}");
+  LayoutRun run;
+  run.row.name = std::move(name);
+  run.row.changes = std::move(changes);
+  auto loaded = checked(load_plan(options.files.front(), with, catalog));
+  require_one_job(loaded, "a trial");
+  if (options.seed) loaded.plan.seed = *options.seed;
+  run.artifact =
+      bound_to_this_machine(artifact_of(std::move(loaded), options.files.front(), with),
+                            catalog.operations)
+          .artifact;
+  for (const Diagnostic& why : not_trained_by_worker(run.artifact, options.files.front())) {
+    run.row.reason = why.what;
+    return run;
+  }
+  ForecastOptions how = forecast_options(options);
+  run.forecast = make_forecast(run.artifact.plan, *make_network({}), how);
+  run.row.forecast = run.forecast.step.step;
+  if (!run.forecast.feasible) run.row.reason = "does not fit in memory";
+  return run;
+}
+
+std::vector<LayoutRun> layouts_of(const TrialCommandOptions& options,
+                                  const LoadedCatalog& catalog) {
+  std::vector<LayoutRun> runs;
+  runs.push_back(prepared(options, catalog, "the scenario's own", {}));
+  const Layout own = runs.front().artifact.plan.only_job().strategy.layout;
+  for (auto& [name, changes] : best_layouts(options, catalog)) {
+    LayoutRun run = prepared(options, catalog, std::move(name), std::move(changes));
+    if (is_same(run.artifact.plan.only_job().strategy.layout, own))
+      runs.front().row.name = "the scenario's own: " + run.row.name;
+    else
+      runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+/// What is said before anything starts.
+std::string announcement(const std::vector<LayoutRun>& runs, const TrialCommandOptions& options) {
+  Seconds all{};
+  for (const LayoutRun& run : runs)
+    if (run.row.reason.empty()) all += Seconds{run.forecast.time_seconds.p50};
+  std::string text = fmt::format("{} layouts, {} steps each: about {} here", runs.size(),
+                                 options.steps, format_duration(all));
+  if (options.usd_per_hour)
+    text += fmt::format(", {}", format_usd(Usd{*options.usd_per_hour * all.count() / 3600}));
+  return text;
+}
+
+/// The mean step of all ranks' slowest, or why there is none.
+void measure(LayoutRun& run, const fs::path& directory, const TrialCommandOptions& options,
+             const std::function<void(std::int64_t)>& on_step) {
+  LocalRunOptions how;
+  how.directory = {directory};
+  how.worker = find_worker();
+  how.plan = write_artifact(run.artifact);
+  how.digests = digests_of(run.artifact);
+  how.arguments = {how.directory.plan().string(), "--out", directory.string()};
+  how.retry.backoff_limit = 0;
+  const Deadline limit = Deadline::after(options.timeout);
+  std::string last;
+  RunObserver observer;
+  observer.status = [&](const RunStatus& s) { on_step(s.steps_done); };
+  observer.output = [&](std::string_view, std::string_view line) { last = line; };
+  const RunEnd end = run_locally(run.artifact.plan, run.forecast, how, observer, [&] {
+    return limit.passed() || stop_requests() > 0 ? StopRequest::graceful : StopRequest::none;
+  });
+  if (end.end.verdict != Verdict::finished) {
+    run.row.reason = limit.passed() ? fmt::format("not done after {}", format_duration(options.timeout))
+                     : !last.empty() ? last
+                                     : end.end.reason;
+    return;
+  }
+  const auto log = read_measurement_log(how.directory.measurements());
+  if (!log) throw WrongInput(log.error());
+  std::map<std::int64_t, double> slowest;
+  for (const StepRecord& s : log->steps)
+    slowest[s.step] = std::max(slowest[s.step], s.seconds.count());
+  std::vector<double> seconds;
+  for (const auto& [step, took] : slowest) seconds.push_back(took);
+  run.row.measured = fit_trial(seconds);
+  if (!run.row.measured)
+    run.row.reason = fmt::format("{} steps are too few behind the warm-up: --steps", options.steps);
+}
+
+}  // namespace
+
+int try_layouts(const TrialCommandOptions& options, const LoadedCatalog& catalog) {
+  const RunsFolder folder(options.out);
+  std::vector<LayoutRun> runs = layouts_of(options, catalog);
+  print_error(announcement(runs, options) + '\n');
+  watch_stop_signals();
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    if (stop_requests() > 0) break;
+    if (!runs[k].row.reason.empty()) continue;
+    measure(runs[k], folder.path() / fmt::format("layout-{}", k + 1), options,
+            [&](std::int64_t step) {
+              if (terminal)
+                print_control(fmt::format("\rlayout {} of {}: step {}/{}\033[K", k + 1,
+                                          runs.size(), step, options.steps));
+            });
+  }
+  if (terminal) print_control("\r\033[K");
+  if (stop_requests() > 0) throw TrialError("stopped");
+  const MachineRecord machine = describe_machine();
+  LayoutTrial trial{.scenario = runs.front().artifact.plan.name,
+                    .machine = fmt::format("{} ({} cores)", machine.processor, machine.cores),
+                    .steps = options.steps,
+                    .rows = {},
+                    .command = "reckon run " + shell_file(options.files.front())};
+  for (const fs::path& layer : options.layers)
+    trial.command += " --layer " + shell_file(layer.string());
+  for (const std::string& change : options.overrides) trial.command += " --set " + shell_word(change);
+  for (LayoutRun& run : runs) trial.rows.push_back(std::move(run.row));
+  sort_by_measured(trial);
+  print(options.format == OutputFormat::json ? layout_trial_json(trial) : layout_trial_table(trial));
+  return trial.fastest() != nullptr ? kDone : kAnswerIsNo;
+}
+
+}  // namespace reckon::cli
