@@ -151,6 +151,7 @@ void write(OneLine& out, const StrategySpec& s) {
   };
   out.begin_map().key("kind").text(to_text(s.kind));
   number("workers", s.workers);
+  number("accelerators_per_worker", s.accelerators_per_worker);
   number("parameter_servers", s.parameter_servers);
   number("data", s.data);
   number("tensor", s.tensor);
@@ -165,6 +166,7 @@ void write(OneLine& out, const StrategySpec& s) {
   truth("offload_optimizer", s.offload_optimizer);
   number("micro_batch", s.micro_batch);
   if (s.recompute) out.key("recompute").text(to_text(*s.recompute));
+  if (s.all_reduce != AllReduceKind::automatic) out.key("all_reduce").text(to_text(s.all_reduce));
   out.end_map();
 }
 

@@ -195,11 +195,17 @@ class Changes {
   }
 
   /// The whole strategy, of a kind that the scenario does not have, or whose degrees are chosen.
+  /// What no shape chooses stays as the scenario has it, where it is of the same kind.
   StrategySpec new_strategy() const {
+    const StrategySpec& given = q_.file.scenario.workload->strategy;
     const Layout& l = s_.layout;
     const bool cut = s_.kind == StrategyKind::model_parallel;
     StrategySpec s;
     s.kind = s_.kind;
+    if (given.kind == s.kind) {
+      s.all_reduce = given.all_reduce;
+      s.accelerators_per_worker = given.accelerators_per_worker;
+    }
     if (spreads_over_workers() || s_.kind == StrategyKind::parameter_server)
       s.workers = workers_of(s);
     if (s_.kind == StrategyKind::parameter_server) s.parameter_servers = s_.parameter_servers;

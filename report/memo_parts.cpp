@@ -91,10 +91,8 @@ std::string memo_assumptions(const Forecast& f) {
   if (f.evidence) out += markdown_safe(evidence_sentences(*f.evidence)) + "\n\n";
   if (const std::string notice = notice_sentences(f); !notice.empty())
     out += markdown_safe(notice) + "\n\n";
-  out += fmt::format(
-      "The {} of {} assumptions with the largest effect, from the low to the high end of their "
-      "range:\n\n",
-      std::min(kAssumptionsInMemo, f.assumptions.size()), f.assumptions.size());
+  out += fmt::format("The {} of {} assumptions with the largest effect, each over its range:\n\n",
+                     std::min(kAssumptionsInMemo, f.assumptions.size()), f.assumptions.size());
   out += markdown_header({"assumption", "value (range)", "cost", "time", "source"});
   for (std::size_t k = 0; k < std::min(kAssumptionsInMemo, f.assumptions.size()); ++k) {
     const AssumptionEffect& a = f.assumptions[k];

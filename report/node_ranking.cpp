@@ -31,7 +31,7 @@ std::vector<RankedNode> ranked(const std::vector<kubernetes::ProbedNode>& nodes)
       r.step_seconds = median({node.seconds.begin() + std::ptrdiff_t(warm_up), node.seconds.end()});
       steps.push_back(r.step_seconds);
     } else if (r.problem.empty()) {
-      r.problem = "told of too few steps";
+      r.problem = "reported too few steps";
     }
     all.push_back(std::move(r));
   }

@@ -46,10 +46,9 @@ std::string rank_turn_text(const Forecast& cheaper, const Forecast& other) {
   const auto turn = rank_turn(cheaper, other);
   if (!turn) return "";
   const std::string chance =
-      turn->price.certain
-          ? std::string("a certain price")
-          : fmt::format("{} with {} probability", turn->dearer ? "dearer" : "cheaper",
-                        probability_text(turn->chance, cheaper.replications));
+      turn->price.certain ? std::string("a certain price")
+                          : fmt::format("{} with {} probability", turn->dearer ? "higher" : "lower",
+                                        probability_text(turn->chance, cheaper.replications));
   return fmt::format("as long as an hour of {} costs {} {} {} (now {}; {})", turn->price.what,
                      turn->dearer ? "under" : "over", amount_of(turn->usd_per_hour),
                      printed_currency().code, amount_of(turn->price.usd_per_hour), chance);

@@ -233,7 +233,7 @@ int try_plan(const TrialCommandOptions& options, const LoadedPlan& loaded,
   const auto fit = fit_trial(trial.sample.seconds);
   if (!fit)
     throw TrialError(
-        fmt::format("{} steps told how long they took; {} or more are needed behind "
+        fmt::format("{} steps have a measured time; {} or more are needed behind "
                     "the warm-up: --steps, or a program that prints more often",
                     trial.sample.seconds.size(), kLeastTrialSteps));
   trial.fit = *fit;

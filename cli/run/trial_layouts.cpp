@@ -94,8 +94,8 @@ bool varies_strategy(const TrialCommandOptions& options) {
 }
 
 /// Those whose steps are the shortest by the step model, on the scenario's own nodes.
-std::vector<NamedLayout> best_layouts(
-    const TrialCommandOptions& options, const LoadedCatalog& catalog) {
+std::vector<NamedLayout> best_layouts(const TrialCommandOptions& options,
+                                      const LoadedCatalog& catalog) {
   PlanOptions ask;
   ask.files = options.files;
   ask.layers = options.layers;
@@ -118,9 +118,8 @@ std::vector<NamedLayout> best_layouts(
                                                    {.replications = 1, .threads = options.threads});
   std::vector<const planner::Candidate*> all;
   for (const planner::Candidate& c : space.candidates) all.push_back(&c);
-  std::ranges::stable_sort(all, {}, [&](const planner::Candidate* c) {
-    return space.shape(*c).step_seconds;
-  });
+  std::ranges::stable_sort(
+      all, {}, [&](const planner::Candidate* c) { return space.shape(*c).step_seconds; });
   std::vector<NamedLayout> best;
   std::vector<Layout> taken;
   for (const planner::Candidate* c : all) {
@@ -152,10 +151,9 @@ LayoutRun prepared(const TrialCommandOptions& options, const LoadedCatalog& cata
   auto loaded = checked(load_plan(options.files.front(), with, catalog));
   require_one_job(loaded, "a trial");
   if (options.seed) loaded.plan.seed = *options.seed;
-  run.artifact =
-      bound_to_this_machine(artifact_of(std::move(loaded), options.files.front(), with),
-                            catalog.operations)
-          .artifact;
+  run.artifact = bound_to_this_machine(artifact_of(std::move(loaded), options.files.front(), with),
+                                       catalog.operations)
+                     .artifact;
   for (const Diagnostic& why : not_trained_by_worker(run.artifact, options.files.front())) {
     run.row.reason = why.what;
     return run;
@@ -213,7 +211,8 @@ void measure(LayoutRun& run, const fs::path& directory, const TrialCommandOption
     return limit.passed() || stop_requests() > 0 ? StopRequest::graceful : StopRequest::none;
   });
   if (end.end.verdict != Verdict::finished) {
-    run.row.reason = limit.passed() ? fmt::format("not done after {}", format_duration(options.timeout))
+    run.row.reason = limit.passed()
+                         ? fmt::format("not done after {}", format_duration(options.timeout))
                      : !last.empty() ? last
                                      : end.end.reason;
     return;
@@ -244,8 +243,8 @@ int try_layouts(const TrialCommandOptions& options, const LoadedCatalog& catalog
     measure(runs[k], folder.path() / fmt::format("layout-{}", k + 1), options,
             [&](std::int64_t step) {
               if (terminal)
-                print_control(fmt::format("\rlayout {} of {}: step {}/{}\033[K", k + 1,
-                                          runs.size(), step, options.steps));
+                print_control(fmt::format("\rlayout {} of {}: step {}/{}\033[K", k + 1, runs.size(),
+                                          step, options.steps));
             });
   }
   if (terminal) print_control("\r\033[K");
@@ -258,10 +257,12 @@ int try_layouts(const TrialCommandOptions& options, const LoadedCatalog& catalog
                     .command = "reckon run " + shell_file(options.files.front())};
   for (const fs::path& layer : options.layers)
     trial.command += " --layer " + shell_file(layer.string());
-  for (const std::string& change : options.overrides) trial.command += " --set " + shell_word(change);
+  for (const std::string& change : options.overrides)
+    trial.command += " --set " + shell_word(change);
   for (LayoutRun& run : runs) trial.rows.push_back(std::move(run.row));
   sort_by_measured(trial);
-  print(options.format == OutputFormat::json ? layout_trial_json(trial) : layout_trial_table(trial));
+  print(options.format == OutputFormat::json ? layout_trial_json(trial)
+                                             : layout_trial_table(trial));
   return trial.fastest() != nullptr ? kDone : kAnswerIsNo;
 }
 

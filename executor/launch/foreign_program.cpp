@@ -236,7 +236,7 @@ void FruitlessStarts::judge(GangEnd& end, bool spoke) {
   if (count_ < kMost) return;
   end.unexplained = false;
   end.code = kRunFailed;
-  end.reason += fmt::format(", and told of no step in {} starts", count_);
+  end.reason += fmt::format(", and reported no step in {} starts", count_);
 }
 
 }  // namespace reckon

@@ -38,8 +38,8 @@ std::optional<Chart> effects_chart(std::vector<Effect> effects, double unit,
 }
 
 constexpr const char* kNote =
-    "How the mean changes when one assumption goes from the low to the high end of its range and "
-    "all else stays: to the left a higher value is better, to the right it is worse.";
+    "How the mean changes over the range of one assumption, all else equal: to the left a higher "
+    "value is better, to the right it is worse.";
 
 }  // namespace
 

@@ -29,7 +29,7 @@ struct LeaseCharge {
 };
 
 /// Time rounded up to the provider's granularity, at least its minimum; nothing for a node that the
-/// provider took back before `free_if_reclaimed_within` had passed.
+/// provider reclaimed before `free_if_reclaimed_within` had passed.
 SimDuration billed_time(const BillingRules& rules, SimDuration time, bool reclaimed);
 
 /// The provider's rules for a node that is rented for at least so long

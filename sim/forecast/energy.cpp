@@ -57,21 +57,23 @@ double watts_of_node(const PlannedPool& pool, const DrawnPower& power) {
   return host + accelerators_of_node(pool) * printed * power.idle;
 }
 
-/// Of a step: in which the accelerators compute.
-double computing_share(const StepEstimate& step) {
-  if (step.step.count() <= 0) return 0;
-  return std::clamp((step.compute + step.update) / step.step, 0.0, 1.0);
-}
-
 }  // namespace
 
-std::optional<EnergyForecast> energy_of(const Plan& plan, const StepEstimate& step,
-                                        std::uint64_t seed, const std::vector<LifeResult>& lives) {
+double computing_share(const std::vector<JobSteps>& jobs) {
+  double computing = 0, all = 0;
+  for (const auto& [accelerator_steps, step] : jobs) {
+    all += accelerator_steps * step.step.count();
+    computing += accelerator_steps * std::min(step.compute + step.update, step.step).count();
+  }
+  return all > 0 ? std::max(0.0, computing / all) : 0;
+}
+
+std::optional<EnergyForecast> energy_of(const Plan& plan, double computing, std::uint64_t seed,
+                                        const std::vector<LifeResult>& lives) {
   if (!power_is_known(plan) || lives.empty()) return std::nullopt;
   const PlannedPool* workers = plan.pool_with(Role::worker);
   const double printed =
       workers != nullptr && workers->accelerator ? workers->accelerator->power_watts : 0.0;
-  const double computes = computing_share(step);
   const std::vector<DrawnPower> drawn_power = draw_power(plan.power, seed, lives.size());
   std::vector<double> joules(lives.size());
   for (std::size_t k = 0; k < lives.size(); ++k) {
@@ -81,7 +83,7 @@ std::optional<EnergyForecast> energy_of(const Plan& plan, const StepEstimate& st
       joules[k] += to_seconds(life.node_time[p]).count() * watts_of_node(plan.pools[p], power);
     const AcceleratorTime steps = life.goodput + life.badput[std::size_t(Badput::lost_work)];
     joules[k] +=
-        double(steps.n) * 1e-9 * computes * printed * std::max(0.0, power.busy - power.idle);
+        double(steps.n) * 1e-9 * computing * printed * std::max(0.0, power.busy - power.idle);
     joules[k] *= power.pue;
   }
   EnergyForecast e;
@@ -92,7 +94,7 @@ std::optional<EnergyForecast> energy_of(const Plan& plan, const StepEstimate& st
     const DrawnPower medians{rules.busy_share.value, rules.idle_share.value,
                              rules.watts_per_vcpu.value, rules.watts_per_gb.value, 1};
     e.watts = watts_of_node(*workers, medians) +
-              accelerators_of_node(*workers) * computes * printed * (medians.busy - medians.idle);
+              accelerators_of_node(*workers) * computing * printed * (medians.busy - medians.idle);
   }
   if (const auto& grid = plan.power.grams_per_kwh) {
     for (double& j : joules) j *= grid->value / kJoulesPerKwh;

@@ -20,6 +20,14 @@ struct EnergyForecast {
   std::string grid_source;
 };
 
+/// All steps of one job.
+struct JobSteps {
+  double accelerator_steps = 0;  // accelerators times steps
+  StepEstimate step;
+};
+/// Of the jobs' accelerator time in steps: in which they compute; 0..1.
+double computing_share(const std::vector<JobSteps>& jobs);
+
 /// In each life, with W an accelerator's printed power, i and b its shares while it waits and while
 /// a step computes, s the share of a step in which it does, and the times that the life has:
 ///
@@ -30,7 +38,8 @@ struct EnergyForecast {
 /// ranges in every replication. nullopt: the power of an accelerator is not printed. CO2 is that of
 /// the grid, hour for hour: certificates that a provider buys change none of it. Left out: network
 /// and storage, and what making the machines took.
-std::optional<EnergyForecast> energy_of(const Plan& plan, const StepEstimate& step,
-                                        std::uint64_t seed, const std::vector<LifeResult>& lives);
+/// `computing`: s, computing_share().
+std::optional<EnergyForecast> energy_of(const Plan& plan, double computing, std::uint64_t seed,
+                                        const std::vector<LifeResult>& lives);
 
 }  // namespace reckon

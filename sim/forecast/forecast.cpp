@@ -175,6 +175,13 @@ void summarize_money(const Plan& plan, const std::vector<LifeResult>& lives, For
   summarize_prices(plan, lives, f);
 }
 
+double computing_share_of(const std::vector<JobForecast>& jobs) {
+  std::vector<JobSteps> steps;
+  for (const JobForecast& job : jobs)
+    steps.push_back({double(job.accelerators) * double(job.steps), job.step});
+  return computing_share(steps);
+}
+
 std::optional<NoticeForecast> notice_of(const Plan& plan, const ForecastSetup& setup) {
   const PlannedWorkload& job = plan.jobs.front();
   const bool spot = std::ranges::any_of(
@@ -280,7 +287,7 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
     summarize_time(plan, lives, f);
     summarize_money(plan, lives, f);
     f.purchases = purchases_of(plan, lives);
-    f.energy = energy_of(plan, f.step, f.seed, lives);
+    f.energy = energy_of(plan, computing_share_of(f.jobs), f.seed, lives);
     if (f.restart) {
       f.restart->smaller =
           mean_of(lives, [](const LifeResult& l) { return ratio(l.smaller, l.total); });

@@ -70,7 +70,7 @@ std::string text_of(const PurchaseForecast& p) {
       text += fmt::format("; on demand is cheaper unless {} of the term is used",
                           format_percent(*p.break_even));
     else if (p.break_even)
-      text += "; on demand is never dearer";
+      text += "; on demand never costs more";
   } else if (p.total_usd) {
     text = fmt::format("{} of {} for {} costs {} whether used or not; {}",
                        p.kind == ReservationKind::block ? "the block" : "the reservation",

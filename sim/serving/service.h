@@ -69,7 +69,7 @@ struct ServiceResult {
   /// Answered in the period, whenever they came: what its cost pays for.
   std::uint64_t served = 0;
   std::uint64_t batches = 0;   // done in the period
-  std::uint64_t reclaims = 0;  // nodes that the provider took back in the period
+  std::uint64_t reclaims = 0;  // nodes that the provider reclaimed in the period
   std::uint64_t lost = 0;      // with them, in the period: begun or waiting, and never answered
   /// In a queue or a batch when the period began and when it ended:
   ///   waiting_begin + arrived = served + refused + lost + waiting_end

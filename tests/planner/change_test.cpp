@@ -46,6 +46,8 @@ const std::vector<Asked>& all_asked() {
        "{nodes: 1..4, recompute: any}"},
       {kOnePool, "global_batch: 64, strategy: {kind: sharded}",
        "{nodes: 1..4, strategy: [sharded, model_parallel], layout: any}"},
+      {kOnePool, "global_batch: 64, strategy: {kind: model_parallel, all_reduce: tree}",
+       "{nodes: 2..4, layout: any}"},
       {kOnePool, "batch_per_accelerator: 16, strategy: {kind: parameter_server}",
        "{nodes: 1..2, parameter_servers: 0..2, parameter_server_machine: [n1-highmem-8]}"},
       {kWithServers,
@@ -123,6 +125,21 @@ TEST_CASE("a candidate's plan is that of its texts put over the scenario") {
       if (made) CHECK(digest_of(*made) == digest_of(*read));
     }
   }
+}
+
+TEST_CASE("what no candidate chooses of a strategy stays as the scenario has it") {
+  const Tried t =
+      tried({kOnePool, "global_batch: 64, strategy: {kind: model_parallel, all_reduce: tree}",
+             "{nodes: 2..4, layout: any}"});
+  int own = 0;
+  for (const planner::Candidate& c : t.space.candidates) {
+    if (t.space.shape(c).kind != StrategyKind::model_parallel) continue;
+    ++own;
+    const auto made = planner::plan_of(t.question, shipped_catalog(), t.space, c);
+    REQUIRE(made);
+    CHECK(made->only_job().strategy.all_reduce == AllReduceKind::tree);
+  }
+  CHECK(own > 0);
 }
 
 TEST_CASE("the search takes a step of the job that make_plan resolves") {

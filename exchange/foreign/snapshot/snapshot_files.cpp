@@ -93,10 +93,10 @@ class SnapshotReader {
       parts_.error(file, 0, "its files are of several systems: Slurm, Kubernetes and a scenario",
                    "one cluster at a time");
     if (!parts_.nodes)
-      parts_.error(file, 0, "no file tells the nodes",
+      parts_.error(file, 0, "no file lists the nodes",
                    "sinfo --json, scontrol show node, kubectl get nodes, or a scenario");
     if (!parts_.jobs && !of_scenario_)
-      parts_.error(file, 0, "no file tells the jobs that run and wait",
+      parts_.error(file, 0, "no file lists the running and waiting jobs",
                    "squeue --all --json, kubectl get pods --all-namespaces, or a table of jobs");
   }
 

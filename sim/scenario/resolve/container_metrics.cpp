@@ -64,8 +64,7 @@ class MetricsReader {
       const std::size_t equals = word.find('=');
       const std::string name = word.substr(0, equals);
       if (std::ranges::find(known, name) == known.end())
-        mistake(fmt::format("'{}' is nothing that progress is told by{}", name,
-                            did_you_mean(name, known)),
+        mistake(fmt::format("'{}' is no way to report progress{}", name, did_you_mean(name, known)),
                 fmt::format("known: {}", fmt::join(known, ", ")));
       else if (equals == std::string::npos || equals + 1 == word.size())
         mistake(fmt::format("'{}' has no name behind it", name),

@@ -171,7 +171,7 @@ bool check_pool(Draft& draft, const PlannedPool& pool) {
   const std::size_t before = draft.errors.size();
   if (std::holds_alternative<MachineInline>(spec.machine))
     draft.error(draft.path(pool, "machine"),
-                "Karpenter chooses among machines of the catalog, and this is none of them",
+                "Karpenter chooses among machines of the catalog, and this is not one",
                 "machine: the smallest machine that can hold a pod");
   if (pool.nodes_initial > 0 || pool.nodes_min > 0)
     draft.error(draft.path(pool, "nodes"),

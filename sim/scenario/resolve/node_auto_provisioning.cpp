@@ -184,7 +184,7 @@ void check_limits(Draft& draft, NodeAutoProvisioningSpec& spec) {
   if (!spec.locations.empty() && std::ranges::find(spec.locations, zone) == spec.locations.end())
     draft.error("cluster.node_auto_provisioning.autoprovisioningLocations",
                 zone.empty() ? std::string("the scenario does not say in which of the zones")
-                             : fmt::format("zone {} is none of them", zone),
+                             : fmt::format("zone {} is not one", zone),
                 fmt::format("cluster: {{zone: {}}}", join(spec.locations, " or ")));
 }
 
@@ -221,9 +221,10 @@ void resolve_node_auto_provisioning(Draft& draft) {
     if (!pool.autoscaling || !draft.resolved[index(pool.id)]) continue;
     if (pool.stands_in_for) continue;  // of the cluster-autoscaler: it has no nodes here
     if (std::holds_alternative<MachineInline>(draft.spec(pool).machine))
-      draft.error(draft.path(pool, "machine"),
-                  "GKE chooses among machines of the catalog, and this is none of them",
-                  "machine: the smallest machine that can hold a pod");
+      draft.error(
+          draft.path(pool, "machine"),
+          "node auto-provisioning chooses among machines of the catalog, and this is not one",
+          "machine: the smallest machine that can hold a pod");
     else if (pool.nodes_initial > 0 || pool.nodes_min > 0)
       draft.error(draft.path(pool, "nodes"), "node pools are made for pods that wait",
                   fmt::format("nodes: {{initial: 0, min: 0, max: {}}}", pool.nodes_max));

@@ -27,8 +27,7 @@ TEST_CASE("what a container's metrics say wrong is named, all of it") {
   const std::string text =
       mistakes_of({{"lgo", "x"}, {"json", "stepp=a, loss"}, {"prometheus", "9090/metrics step=a"}});
   CHECK_THAT(text, Contains("lgo: unknown key 'lgo' in metrics; did you mean 'log'?"));
-  CHECK_THAT(text,
-             Contains("json: 'stepp' is nothing that progress is told by; did you mean 'step'"));
+  CHECK_THAT(text, Contains("json: 'stepp' is no way to report progress; did you mean 'step'"));
   CHECK_THAT(text, Contains("json: 'loss' has no name behind it"));
   CHECK_THAT(text, Contains("prometheus: '9090/metrics' names no port of the program"));
   CHECK_THAT(mistakes_of({{"prometheus", ":70000"}}), Contains("names no port"));
