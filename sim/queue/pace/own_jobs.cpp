@@ -21,6 +21,12 @@ void leave_costs_out(PoolSpec& pool) {
   machine->power_watts = 0;
 }
 
+/// What is wrong, behind its place where it has one.
+std::string placed(const Diagnostic& d) {
+  return d.at.line > 0 ? fmt::format("{}:{}:{}: {}", d.at.file, d.at.line, d.at.column, d.what)
+                       : d.what;
+}
+
 const PoolSpec& pool_named(const ClusterSpec& cluster, const std::string& name) {
   return *std::ranges::find(cluster.pools, name, &PoolSpec::name);
 }
@@ -141,7 +147,7 @@ std::vector<double> PaceLoader::seconds_on(const PoolSpec& pool, const Training&
     }
     if (of_leaf > 0) on.fabric->nodes_per_leaf = leaves == 1 ? std::min(of_leaf, nodes) : most;
     const auto time = time_(training.file, on);
-    if (!time) return keep_off(time.error().front().what);
+    if (!time) return keep_off(placed(time.error().front()));
     seconds.push_back(known[most] = time->count());
   }
   return seconds;
