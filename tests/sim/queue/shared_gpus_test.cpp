@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/queue/queue_history.h"
+#include "sim/queue/snapshot/scenario_snapshot.h"
 #include "sim/queue/trace.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
@@ -175,4 +176,19 @@ TEST_CASE("GPUs are shared by the jobs of a queue alone") {
   REQUIRE_FALSE(scenario);
   CHECK_THAT(scenario.error().front().what,
              Contains("pool 'p100' has shared GPUs, which are of jobs that share a cluster"));
+}
+
+TEST_CASE("who submits a training to such a cluster sees its whole GPUs, and who waits for them") {
+  std::string text = kNotebooks;
+  text.replace(text.find("SCHEDULER"), 9, "{policy: fifo}");
+  const auto scenario = parse_scenario(text, "notebooks.yaml");
+  REQUIRE(scenario);
+  const auto asked = load_trace(*scenario);
+  REQUIRE(asked);
+  const auto snapshot = snapshot_of(scenario->scenario, *asked);
+  REQUIRE(snapshot);
+  REQUIRE(snapshot->nodes.size() == 1);
+  CHECK(snapshot->nodes[0].pool == "whole");
+  CHECK(snapshot->history.jobs.size() > 100);
+  for (const JobRequest& job : snapshot->history.jobs) CHECK(job.gpus() == 2);
 }
