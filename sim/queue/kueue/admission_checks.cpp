@@ -47,7 +47,10 @@ std::optional<AdmissionChecks::Verdict> AdmissionChecks::check(std::size_t job, 
     else
       verdict.at = std::max(verdict.at, at);
   }
-  if (!failed) return verdict;
+  if (!failed) {
+    own.failures.clear();  // who is evicted later has all its attempts again
+    return verdict;
+  }
   const KueueRetrySpec& retry = kueue_.admission_checks[failed->second].retry;
   const int failures = ++own.failures[failed->second];
   verdict.at = failed->first;

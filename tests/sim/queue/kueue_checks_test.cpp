@@ -100,6 +100,23 @@ TEST_CASE("an attempt that fails gives its quota back and is repeated after a ba
   CHECK(r.never.empty());
 }
 
+TEST_CASE("an attempt that succeeds ends the count of those that failed") {
+  const KueueSpec kueue = with_checks({{.name = "dws",
+                                        .ready_after = Seconds{1},
+                                        .failures = 0.5,
+                                        .retry = {.backoff_limit_count = 2}}});
+  AdmissionChecks checks(kueue, kCheckedPools, 1, 0);
+  int in_a_row = 0, rejected = 0;
+  for (int k = 0; k < 400; ++k) {  // of one job, which is evicted again and again
+    const auto verdict = *checks.check(0, 0, 0, SimTime{});
+    in_a_row = verdict.kind == AdmissionChecks::Verdict::Kind::ready ? 0 : in_a_row + 1;
+    const bool out = verdict.kind == AdmissionChecks::Verdict::Kind::rejected;
+    CHECK(out == (in_a_row > 2));
+    rejected += out ? 1 : 0;
+  }
+  CHECK(rejected > 20);
+}
+
 TEST_CASE("the quota of an attempt that failed serves others during the back-off") {
   KueueSpec kueue = with_checks({{.name = "dws",
                                   .ready_after = Seconds{100},
