@@ -164,7 +164,8 @@ TEST_CASE("paces as said are by pool and across leaves") {
   const auto none =
       load_trace(mixed("{name: n, jobs_per_hour: 1, gpus: 8, duration: 1h, pace: {v100: 0}}"));
   REQUIRE(none);
-  for (const Holding& h : record_queue(*none)->holdings) CHECK(h.part.node < 8);
+  const auto record = record_queue(*none);
+  for (const Holding& h : record->holdings) CHECK(h.part.node < 8);
 }
 
 TEST_CASE("paces that cannot be are told where they stand") {
