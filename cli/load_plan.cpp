@@ -9,6 +9,7 @@
 
 #include "cli/errors.h"
 #include "cli/output.h"
+#include "cli/own_job_time.h"
 #include "exchange/model_files.h"
 #include "executor/train/records/run_directory.h"
 #include "sim/accuracy/plan_evidence.h"
@@ -303,7 +304,7 @@ Expected<LoadedScenario> load_all(ScenarioFile scenario, const LoadedCatalog& ca
   loaded.file = std::move(scenario);
   const Scenario& asked = loaded.file.scenario;
   if (asked.of_queue()) {
-    auto trace = load_trace(loaded.file);
+    auto trace = load_trace(loaded.file, own_job_time(catalog));
     if (!trace) return tl::unexpected(std::move(trace.error()));
     loaded.trace = std::move(*trace);
     return loaded;

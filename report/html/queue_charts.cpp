@@ -282,15 +282,19 @@ std::string story_text(const QueuePicture& p, const JobStory& story) {
     if (names.size() > 4) return fmt::format("{} nodes", names.size());
     return fmt::format("{}", fmt::join(names, ", "));
   };
+  const std::string& device = p.list.names.resources.name(p.list.jobs[story.job].owner.resource);
   std::string text =
-      fmt::format("{} asks for {} GPU{}", job_name(p, story.job), gpus, gpus == 1 ? "" : "s");
+      device.empty()
+          ? fmt::format("{} asks for {} GPU{}", job_name(p, story.job), gpus, gpus == 1 ? "" : "s")
+          : fmt::format("{} asks for {} {}", job_name(p, story.job), gpus, device);
   text[0] = 'J';
   if (story.largest > 0 && gpus > story.largest)
     text += fmt::format(", {} whole nodes{}", gpus / story.largest,
                         gpus % story.largest > 0 ? " and a part of one more" : "");
-  text += fmt::format(". It came {} after the first job, when {} jobs waited and {} GPUs were free",
-                      format_duration(to_seconds(times.submit - p.series.begin)),
-                      story.waiting_before, story.free_at_submit);
+  text +=
+      fmt::format(". It came {} after the first job, when {} jobs waited and {} {} were free",
+                  format_duration(to_seconds(times.submit - p.series.begin)), story.waiting_before,
+                  story.free_at_submit, device.empty() ? "GPUs" : "of them");
   if (!times.start) return text + ", and never started.";
   const Seconds waited = to_seconds(*times.start - times.submit);
   text += fmt::format(". It waited {}", format_duration(waited));

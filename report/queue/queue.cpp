@@ -59,9 +59,13 @@ std::string facts(const TraceResult& r) {
   if (r.preemptions && *r.preemptions > 0) rows.row({"preemptions", format_count(*r.preemptions)});
   if (r.makespan_seconds) rows.row({"makespan", format_duration(Seconds{*r.makespan_seconds})});
   if (r.utilization) rows.row({"utilization", format_percent(*r.utilization) + " of the GPUs"});
+  constexpr double kHardlyAny = 0.9995;
   if (r.goodput && r.preemptions.value_or(0) > 0)
     rows.row(
         {"goodput", format_percent(*r.goodput) + " of the GPU time held: the rest was redone"});
+  else if (r.goodput && *r.goodput < kHardlyAny)
+    rows.row({"goodput", format_percent(*r.goodput) +
+                             " of the GPU time held: the rest is what slower nodes take longer"});
   if (r.cost_usd) rows.row({"cost", money(r, *r.cost_usd) + " for all nodes over the makespan"});
   if (r.overflow_jobs) rows.row({"overflow", overflow_text(r)});
   if (r.energy_joules) rows.row({"energy", format_energy(*r.energy_joules)});
@@ -295,7 +299,7 @@ std::string queue_jobs_csv(const TraceQuestion& question, const QueueRecord& rec
   const JobNames& names = record.list.names;
   std::string out =
       "job,line,team,user,queue,qos,priority,gpus,submit_seconds,start_seconds,end_seconds,"
-      "wait_seconds,duration_seconds,preemptions,measured,cost_usd,energy_joules,never\n";
+      "wait_seconds,duration_seconds,preemptions,measured,cost_usd,energy_joules,never,resource\n";
   const auto seconds = [](std::optional<SimTime> at) {
     return at ? fmt::format("{}", to_seconds(*at - SimTime{}).count()) : "";
   };
@@ -326,7 +330,8 @@ std::string queue_jobs_csv(const TraceQuestion& question, const QueueRecord& rec
         measured ? "true" : "false",
         record.charges.priced ? fmt::format("{}", record.charges.of_job[j].usd) : "",
         record.charges.powered ? fmt::format("{}", record.charges.of_job[j].joules) : "",
-        never ? reasons[next_never++] : ""};
+        never ? reasons[next_never++] : "",
+        names.resources.name(job.owner.resource)};
     out += csv_line(cells);
   }
   return out;

@@ -94,10 +94,12 @@ struct JobOwner {
   std::int32_t priority = 0;                      // of Kueue: the higher goes first
   std::int32_t topology = kNotSaid;               // of Kueue: the level within one domain of which
   bool topology_required = false;                 // it must stand, or should
+  std::int32_t resource = kNotSaid;               // devices that GPUs are cut into; else whole GPUs
   friend bool operator==(const JobOwner&, const JobOwner&) = default;
 };
 
 struct JobRequest {
+  static constexpr std::int32_t kAlikeEverywhere = -1;
   SimTime submit{};
   int workers = 1;          // pods that compute; all of them are needed before it starts
   PodRequest worker;        // what each asks for
@@ -107,9 +109,13 @@ struct JobRequest {
   ProgramOnNotice on_notice;
   RestartRules restart;
   JobOwner owner;
-  int line = 0;  // of the list that it was read from; 0: of none
+  int devices_of_gpu = 1;  // what it asks for are such parts of a GPU, of nodes that have them
+  std::int32_t pace = kAlikeEverywhere;  // of its list: how fast it is where (sim/queue)
+  int line = 0;                          // of the list that it was read from; 0: of none
 
   int gpus() const { return workers * worker.gpus; }
+  /// GPUs that it holds, of which devices are parts.
+  double whole_gpus() const { return double(gpus()) / devices_of_gpu; }
 };
 
 /// A recorded job: its list says how many GPUs it had, not in how many pods.

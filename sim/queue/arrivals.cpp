@@ -56,18 +56,6 @@ const Key& chosen(const std::map<Key, double>& shares, double uniform) {
   return *last;
 }
 
-Seconds length_of(const TimeLaw& law, RandomStream& stream) {
-  if (const auto* fixed = std::get_if<Seconds>(&law)) return *fixed;
-  if (const auto* exponential = std::get_if<ExponentialTime>(&law))
-    return stream.exponential() * exponential->mean;
-  if (const auto* lognormal = std::get_if<LognormalTime>(&law)) {
-    const double sigma = std::log(lognormal->p95 / lognormal->median) / kNormal95;
-    return std::exp(sigma * stream.normal()) * lognormal->median;
-  }
-  const auto& list = std::get<std::vector<Seconds>>(law);
-  return list[static_cast<std::size_t>(stream.uniform() * double(list.size()))];
-}
-
 /// Turns unit-rate exponentials into times of a process with the rate of the profile.
 class ProfileClock {
  public:
@@ -101,6 +89,18 @@ class ProfileClock {
 };
 
 }  // namespace
+
+Seconds draw_time(const TimeLaw& law, RandomStream& stream) {
+  if (const auto* fixed = std::get_if<Seconds>(&law)) return *fixed;
+  if (const auto* exponential = std::get_if<ExponentialTime>(&law))
+    return stream.exponential() * exponential->mean;
+  if (const auto* lognormal = std::get_if<LognormalTime>(&law)) {
+    const double sigma = std::log(lognormal->p95 / lognormal->median) / kNormal95;
+    return std::exp(sigma * stream.normal()) * lognormal->median;
+  }
+  const auto& list = std::get<std::vector<Seconds>>(law);
+  return list[static_cast<std::size_t>(stream.uniform() * double(list.size()))];
+}
 
 WeekProfile week_profile(std::span<const double> hours) {
   WeekProfile profile;
@@ -140,11 +140,19 @@ double expected_jobs(const ArrivalsSpec& arrivals) {
 }
 
 JobList draw_arrivals(const ArrivalsSpec& arrivals, const WeekProfile& profile, std::int64_t begins,
-                      std::uint64_t seed, std::uint32_t replication) {
+                      std::uint64_t seed, std::uint32_t replication,
+                      std::span<const ClassPaces> paces) {
   JobList list;
   list.epoch = begins;
   const double end = arrivals.period.count();
-  for (const ArrivalClassSpec& kind : arrivals.classes) {
+  for (std::size_t k = 0; k < arrivals.classes.size(); ++k) {
+    const ArrivalClassSpec& kind = arrivals.classes[k];
+    std::map<int, std::int32_t> numbers;  // of their paces, by GPUs
+    if (k < paces.size())
+      for (const auto& [gpus, own] : paces[k]) {
+        numbers[gpus] = static_cast<std::int32_t>(list.paces.size());
+        list.paces.push_back(own.pace);
+      }
     const std::uint32_t entity = entity_of(kind.name);
     RandomStream times(seed, replication, kArrivalTimes, entity);
     RandomStream sizes(seed, replication, kSizes, entity);
@@ -152,10 +160,12 @@ JobList draw_arrivals(const ArrivalsSpec& arrivals, const WeekProfile& profile, 
     RandomStream owners(seed, replication, kOwners, entity);
     RandomStream results(seed, replication, kResults, entity);
     for (const double at : arrival_times(profile, kind.jobs_per_hour, begins, end, times)) {
-      const Seconds length = length_of(kind.duration, lengths);
+      const int gpus = chosen(kind.gpus, sizes.uniform());
+      const ClassPace* own = numbers.empty() ? nullptr : &paces[k].at(gpus);
+      const Seconds length =
+          own != nullptr && own->length ? *own->length : draw_time(kind.duration, lengths);
       std::optional<SimDuration> limit;
       if (kind.limit > 0) limit = to_clock(kind.limit * length);
-      const int gpus = chosen(kind.gpus, sizes.uniform());
       const double of_team = owners.uniform(), of_user = owners.uniform();
       const std::string team = kind.teams.empty() ? "" : chosen(kind.teams, of_team);
       const int user = 1 + static_cast<int>(of_user * kind.users);
@@ -167,13 +177,15 @@ JobList draw_arrivals(const ArrivalsSpec& arrivals, const WeekProfile& profile, 
           kind.priority,
           list.names.topologies.number(kind.required_topology.empty() ? kind.preferred_topology
                                                                       : kind.required_topology),
-          !kind.required_topology.empty()};
+          !kind.required_topology.empty(),
+          list.names.resources.number(kind.resource)};
       const std::vector<double> shares =
           kind.trials ? shares_of_trials(*kind.trials, results) : std::vector<double>{1};
       for (const double share : shares) {
         list.jobs.push_back(
             recorded_job(SimTime{} + to_clock(Seconds{at}), to_clock(share * length), gpus, limit));
         list.jobs.back().owner = owner;
+        if (own != nullptr) list.jobs.back().pace = numbers.at(gpus);
       }
     }
   }

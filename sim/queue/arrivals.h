@@ -6,6 +6,7 @@
 
 #include "sim/base/random.h"
 #include "sim/queue/job_list.h"
+#include "sim/queue/pace/own_jobs.h"
 #include "sim/scenario/spec/trace.h"
 
 // Jobs that are drawn at random, where no trace is there.
@@ -25,13 +26,18 @@ WeekProfile recorded_profile(const JobList& list);
 /// rate, so that jobs do not move where one hour changes and the hours before it do not. Draws are
 /// of (seed, replication, purpose, name of the class): another class changes none of them. A job's
 /// length and size are independent of each other, of the time and of the user. The users of team T
-/// are T-1, T-2, ... alike. `begins`: seconds since 1970 of the time 0.
+/// are T-1, T-2, ... alike. `begins`: seconds since 1970 of the time 0. `paces`: by class, of those
+/// whose pace follows their nodes.
 JobList draw_arrivals(const ArrivalsSpec& arrivals, const WeekProfile& profile, std::int64_t begins,
-                      std::uint64_t seed, std::uint32_t replication);
+                      std::uint64_t seed, std::uint32_t replication,
+                      std::span<const ClassPaces> paces = {});
 
 /// Seconds from the start, before `end`, of a Poisson process with the rate per_hour x profile.
 std::vector<double> arrival_times(const WeekProfile& profile, double per_hour, std::int64_t begins,
                                   double end, RandomStream& stream);
+
+/// A time by its law.
+Seconds draw_time(const TimeLaw& law, RandomStream& stream);
 
 /// Jobs of all classes that are expected.
 double expected_jobs(const ArrivalsSpec& arrivals);

@@ -43,31 +43,35 @@ QueueRun run_fifo(std::span<const JobRequest> jobs, std::span<const NodeGroup> g
   const auto begin = [&](std::size_t j, std::vector<NodePart> parts) {
     held[j] = std::move(parts);
     run.jobs[j].start = now;
-    run.jobs[j].end = now + time_of(jobs[j]);
-    endings.push({now + time_of(jobs[j]), j});
-    run.gpu_seconds += to_seconds(time_of(jobs[j])).count() * jobs[j].gpus();
+    const SimDuration time = options.time(j, held[j], time_of(jobs[j]));
+    run.jobs[j].end = now + time;
+    endings.push({now + time, j});
+    run.gpu_seconds += to_seconds(time).count() * jobs[j].whole_gpus();
   };
   for (const RunningJob& running : options.running) {
-    if (running.on.empty() && !nodes.fits(jobs[running.job].gpus())) continue;
+    const int gpus = jobs[running.job].gpus();
+    const CellSet cells = options.cells_of(running.job);
+    if (running.on.empty() && !nodes.fits(gpus, cells)) continue;
     if (!running.on.empty()) nodes.take_again(running.on);
-    begin(running.job, running.on.empty() ? nodes.take(jobs[running.job].gpus()) : running.on);
+    begin(running.job, running.on.empty() ? nodes.take(gpus, cells) : running.on);
   }
   for (const std::size_t j : order) {
     const JobRequest& job = jobs[j];
     if (run.jobs[j].start) continue;  // it ran already
-    if (!empty.fits(job.gpus())) {
+    const CellSet cells = options.cells_of(j);
+    if (!empty.fits(job.gpus(), cells)) {
       run.never.push_back(j);
       continue;
     }
     now = std::max(now, job.submit);
     while (!endings.empty() && endings.top().at <= now) end_first();
-    while (!nodes.fits(job.gpus())) now = std::max(now, end_first());
-    begin(j, nodes.take(job.gpus()));
+    while (!nodes.fits(job.gpus(), cells)) now = std::max(now, end_first());
+    begin(j, nodes.take(job.gpus(), cells));
     if (options.until == j) break;
   }
   while (options.holdings != nullptr && !endings.empty()) end_first();
   std::sort(run.never.begin(), run.never.end());
-  summarize(run, gpus_of(groups));
+  summarize(run, whole_gpus_of(groups));
   return run;
 }
 

@@ -12,8 +12,10 @@ namespace reckon {
 /// Equal nodes of a pool.
 struct NodeGroup {
   int nodes = 0;
-  int gpus = 0;  // of a node
-  int cell = 0;  // nodes of one cell belong to the same partitions; 0 .. kMostCells - 1
+  int gpus = 0;            // of a node, or the devices that they are cut into
+  int cell = 0;            // nodes of one cell belong to the same partitions; 0 .. kMostCells - 1
+  std::string resource{};  // devices that jobs ask for by this name; "": whole GPUs
+  int devices_of_gpu = 1;
 };
 
 /// Cells that a job may use, as bits.

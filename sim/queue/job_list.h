@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/cluster/job_request.h"
+#include "sim/queue/pace/placement_pace.h"
 
 // Jobs of many users, recorded or drawn, and the names that their owners have.
 namespace reckon {
@@ -36,12 +37,14 @@ class NameTable {
 };
 
 struct JobNames {
-  NameTable users, teams, queues, qos, topologies;
+  NameTable users, teams, queues, qos, topologies, resources;
+  NameTable trainings;  // files of a list's own jobs, which `pace` names until they are known
 };
 
 struct JobList {
   std::vector<JobRequest> jobs;
   JobNames names;
+  std::vector<PlacementPace> paces;  // that jobs name by number
   /// Seconds since 1970 of the time 0 of the jobs; nullopt: the list has no calendar.
   std::optional<std::int64_t> epoch;
   std::vector<std::pair<int, std::string>> left_out;  // rows, and what they are

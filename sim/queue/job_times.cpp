@@ -46,7 +46,13 @@ int gpus_of(std::span<const NodeGroup> groups) {
                          [](int sum, const NodeGroup& g) { return sum + g.nodes * g.gpus; });
 }
 
-void summarize(QueueRun& run, int gpus) {
+double whole_gpus_of(std::span<const NodeGroup> groups) {
+  return std::accumulate(groups.begin(), groups.end(), 0.0, [](double sum, const NodeGroup& g) {
+    return sum + double(g.nodes) * g.gpus / g.devices_of_gpu;
+  });
+}
+
+void summarize(QueueRun& run, double gpus) {
   RECKON_CHECK(run.first_measured + run.measured <= run.jobs.size());
   std::vector<double> waited, completed;
   for (std::size_t k = 0; k < run.measured; ++k) {
@@ -100,14 +106,14 @@ QueueAnswers answers_of(const QueueRun& run, const JobList& list) {
     team.waited.push_back(to_seconds(*times.start - times.submit).count());
     team.completed.push_back(took);
     team.slowed.push_back(slowed.back());
-    team.gpu_seconds += length * list.jobs[k].gpus();
+    team.gpu_seconds += length * list.jobs[k].whole_gpus();
   }
   QueueAnswers out;
   double useful = 0;
   for (std::size_t k = 0; k < run.jobs.size(); ++k)
     if (run.jobs[k].end && !run.jobs[k].overflowed)
-      useful +=
-          to_seconds(std::get<FixedTime>(list.jobs[k].work).time).count() * list.jobs[k].gpus();
+      useful += to_seconds(std::get<FixedTime>(list.jobs[k].work).time).count() *
+                list.jobs[k].whole_gpus();
   if (run.gpu_seconds > 0) out.goodput = std::min(1.0, useful / run.gpu_seconds);
   std::vector<double> means;
   for (std::size_t t = 0; t < teams.size(); ++t) {

@@ -36,6 +36,7 @@ struct QueueRun {
   double gpu_seconds = 0;                        // that jobs held, of all jobs
   std::int64_t preemptions = 0;                  // of the measured jobs
   std::int64_t cancelled = 0;                    // jobs that started and were cancelled, of all
+  std::int64_t rejected = 0;                     // jobs that an admission check kept out, of all
   double utilization = 0;                        // gpu_seconds over GPUs times makespan
 };
 
@@ -58,6 +59,19 @@ struct RunOptions {
   std::vector<Holding>* holdings = nullptr;  // to be filled in, in order of their ends
   std::optional<std::size_t> until;          // stop when this job starts, under Kueue when it ends
   OverflowNodes* overflow = nullptr;         // of policies with backfill
+  std::span<const CellSet> cells{};          // by job, where it may stand; empty: everywhere
+  std::uint64_t seed = 1;                    // of what a scheduler draws
+  std::uint32_t replication = 0;
+  const JobPaces* paces = nullptr;  // null: jobs take as long on all nodes
+
+  CellSet cells_of(std::size_t job) const { return cells.empty() ? kAllCells : cells[job]; }
+  /// How long the job's nodes take for work of it; the work that they do in a time.
+  SimDuration time(std::size_t job, std::span<const NodePart> on, SimDuration work) const {
+    return paces == nullptr ? work : paces->time(job, on, work);
+  }
+  SimDuration work(std::size_t job, std::span<const NodePart> on, SimDuration time) const {
+    return paces == nullptr ? time : paces->work(job, on, time);
+  }
 
   void note(std::size_t job, std::span<const NodePart> parts, SimTime begin, SimTime end) const {
     if (holdings == nullptr || begin == end) return;
@@ -73,8 +87,10 @@ SimDuration kept_work(SimDuration done, std::optional<Seconds> checkpoint);
 QueueRun queue_of_jobs(std::span<const JobRequest> jobs, std::size_t first_measured,
                        std::size_t measured);
 int gpus_of(std::span<const NodeGroup> groups);
+/// The same where devices are parts of a GPU.
+double whole_gpus_of(std::span<const NodeGroup> groups);
 /// Fills what follows from `jobs`, `first_measured`, `measured` and `gpu_seconds`.
-void summarize(QueueRun& run, int gpus);
+void summarize(QueueRun& run, double gpus);
 
 /// Runs shorter than this count as so long: the bounded slowdown of Feitelson et al. 1997, "Theory
 /// and practice in parallel job scheduling" (JSSPP '97), with the bound of ten seconds that later

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/queue/free_nodes.h"
@@ -25,6 +26,7 @@ class Preemptive {
         nodes_(groups),
         scratch_(groups),
         left_(jobs.size()),
+        had_(jobs.size()),
         since_(jobs.size()) {
     RECKON_CHECK(options.running.empty());
   }
@@ -60,9 +62,11 @@ class Preemptive {
 
   SimDuration length(std::size_t j) const { return std::get<FixedTime>(jobs_[j].work).time; }
   bool runs(std::size_t j) const { return !held_[j].empty(); }
+  /// On the nodes that it holds.
+  SimDuration time_left(std::size_t j) const { return options_.time(j, held_[j], left_[j]); }
   /// GPU seconds had so far.
   double attained(std::size_t j) const {
-    return to_seconds(length(j) - left_[j]).count() * jobs_[j].gpus();
+    return to_seconds(had_[j]).count() * jobs_[j].whole_gpus();
   }
   double key(std::size_t j) const {
     return by_ == PreemptiveOrder::shortest_remaining ? to_seconds(left_[j]).count() : attained(j);
@@ -70,14 +74,17 @@ class Preemptive {
   Place place_of(std::size_t j, bool waits) const { return {key(j), waits, jobs_[j].submit, j}; }
 
   void arrive(std::size_t j) {
-    if (!empty_.fits(jobs_[j].gpus())) return run_.never.push_back(j);
+    if (!empty_.fits(jobs_[j].gpus(), options_.cells_of(j))) return run_.never.push_back(j);
     left_[j] = length(j);
     wait(j);
   }
 
-  void wait(std::size_t j) { waiting_[jobs_[j].gpus()].insert(place_of(j, true)); }
+  std::pair<int, CellSet> lane_of(std::size_t j) const {
+    return {jobs_[j].gpus(), options_.cells_of(j)};
+  }
+  void wait(std::size_t j) { waiting_[lane_of(j)].insert(place_of(j, true)); }
   void stop_waiting(std::size_t j) {
-    const auto lane = waiting_.find(jobs_[j].gpus());
+    const auto lane = waiting_.find(lane_of(j));
     lane->second.erase(place_of(j, true));
     if (lane->second.empty()) waiting_.erase(lane);
   }
@@ -85,13 +92,13 @@ class Preemptive {
   /// When a job ends, or one that waits is due; only called where some job is there.
   SimTime next_look() const {
     SimTime at = SimTime::max();
-    for (const std::size_t j : running_) at = std::min(at, now_ + left_[j]);
+    for (const std::size_t j : running_) at = std::min(at, now_ + time_left(j));
     if (by_ == PreemptiveOrder::shortest_remaining || waiting_.empty()) return at;
     double least_waiting = std::numeric_limits<double>::infinity();
-    for (const auto& [gpus, lane] : waiting_)
+    for (const auto& [alike, lane] : waiting_)
       least_waiting = std::min(least_waiting, lane.begin()->key);
     for (const std::size_t j : running_) {
-      const Seconds until{(least_waiting - attained(j)) / jobs_[j].gpus()};
+      const Seconds until{(least_waiting - attained(j)) / jobs_[j].whole_gpus()};
       at = std::min(at, now_ + to_clock(std::max(until, kLeastQuantum)));
     }
     return at;
@@ -101,8 +108,10 @@ class Preemptive {
     const SimDuration passed = at - now_;
     now_ = at;
     for (const std::size_t j : running_) {
-      left_[j] -= passed;
-      run_.gpu_seconds += to_seconds(passed).count() * jobs_[j].gpus();
+      left_[j] =
+          passed >= time_left(j) ? SimDuration{0} : left_[j] - options_.work(j, held_[j], passed);
+      had_[j] += passed;
+      run_.gpu_seconds += to_seconds(passed).count() * jobs_[j].whole_gpus();
       if (left_[j] > SimDuration{0}) continue;
       run_.jobs[j].end = now_;
       release(j);
@@ -140,7 +149,7 @@ class Preemptive {
     std::sort(running.begin(), running.end());
     using Cursor = std::pair<std::set<Place>::const_iterator, std::set<Place>::const_iterator>;
     std::vector<Cursor> lanes;
-    for (const auto& [gpus, lane] : waiting_) lanes.emplace_back(lane.begin(), lane.end());
+    for (const auto& [alike, lane] : waiting_) lanes.emplace_back(lane.begin(), lane.end());
     std::vector<std::size_t> wanted;
     std::vector<NodePart> taken;
     for (auto next = running.begin(); scratch_.free() > 0;) {
@@ -151,9 +160,10 @@ class Preemptive {
           first != lanes.end() && (next == running.end() || *first->first < *next);
       if (!of_waiting && next == running.end()) break;
       const std::size_t j = of_waiting ? first->first->job : (next++)->job;
-      const bool fits = scratch_.fits(jobs_[j].gpus());
+      const CellSet cells = options_.cells_of(j);
+      const bool fits = scratch_.fits(jobs_[j].gpus(), cells);
       if (fits) {
-        const auto parts = scratch_.take(jobs_[j].gpus());
+        const auto parts = scratch_.take(jobs_[j].gpus(), cells);
         taken.insert(taken.end(), parts.begin(), parts.end());
         wanted.push_back(j);
       }
@@ -169,11 +179,11 @@ class Preemptive {
       bool all = true;
       for (const std::size_t j : wanted) {
         if (runs(j)) continue;
-        if (!nodes_.fits(jobs_[j].gpus())) {
+        if (!nodes_.fits(jobs_[j].gpus(), options_.cells_of(j))) {
           all = false;
           break;
         }
-        held_[j] = nodes_.take(jobs_[j].gpus());
+        held_[j] = nodes_.take(jobs_[j].gpus(), options_.cells_of(j));
         since_[j] = now_;
         if (!run_.jobs[j].start) run_.jobs[j].start = now_;
       }
@@ -191,11 +201,13 @@ class Preemptive {
   const FreeNodes empty_;
   FreeNodes nodes_;
   FreeNodes scratch_;                        // all free but within a decision
-  std::vector<SimDuration> left_;            // by job
+  std::vector<SimDuration> left_;            // by job: work
+  std::vector<SimDuration> had_;             // by job: time on GPUs
   std::vector<SimTime> since_;               // by job: it holds its GPUs
   std::vector<std::vector<NodePart>> held_;  // by job; empty: it does not run
   std::vector<std::size_t> running_;         // in the order of the last look
-  std::map<int, std::set<Place>> waiting_;   // by GPUs that they ask for; no entry is empty
+  /// By GPUs that they ask for, and where; no entry is empty.
+  std::map<std::pair<int, CellSet>, std::set<Place>> waiting_;
   SimTime now_{};
 };
 
@@ -206,7 +218,7 @@ QueueRun run_preemptive(std::span<const JobRequest> jobs, std::span<const NodeGr
                         const RunOptions& options) {
   QueueRun run = queue_of_jobs(jobs, first_measured, measured);
   Preemptive(jobs, groups, order, options, run).simulate();
-  summarize(run, gpus_of(groups));
+  summarize(run, whole_gpus_of(groups));
   return run;
 }
 

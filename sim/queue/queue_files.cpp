@@ -17,13 +17,19 @@ int gpus_of_pool(const PoolSpec& pool) { return pool.accelerator ? pool.accelera
 
 class QueueLoader {
  public:
-  QueueLoader(const ScenarioFile& file, TraceSource& source, std::vector<std::string>& notes)
-      : scenario_(file.scenario), source_(source), notes_(notes) {}
+  QueueLoader(const ScenarioFile& file, const OwnJobTime& own_jobs, TraceSource& source,
+              std::vector<std::string>& notes)
+      : file_(file),
+        scenario_(file.scenario),
+        own_jobs_(own_jobs),
+        source_(source),
+        notes_(notes) {}
 
   std::optional<QueueQuestion> load() {
     question_.scheduler = *scenario_.cluster.scheduler;
     if (!read_nodes()) return std::nullopt;
     set_overflow_rate();
+    tell_of_suspension();
     if (!(scenario_.trace ? read_list() : read_arrivals())) return std::nullopt;
     check_names();
     return std::move(question_);
@@ -35,7 +41,13 @@ class QueueLoader {
   bool read_nodes() {
     std::vector<std::string> names;  // of the groups
     for (const PoolSpec& pool : scenario_.cluster.pools) {
-      question_.groups.push_back({pool.nodes.initial, gpus_of_pool(pool), 0});
+      NodeGroup group{pool.nodes.initial, gpus_of_pool(pool), 0};
+      if (pool.accelerator && pool.accelerator->shared) {
+        group.resource = pool.accelerator->shared->resource;
+        group.devices_of_gpu = pool.accelerator->shared->devices;
+        group.gpus *= group.devices_of_gpu;
+      }
+      question_.groups.push_back(std::move(group));
       question_.rates.push_back(node_rates(pool, scenario_.prices));
       names.push_back(pool.name);
     }
@@ -59,7 +71,24 @@ class QueueLoader {
       return false;
     }
     question_.group_names = names;
+    const auto& fabric = scenario_.cluster.fabric;
+    if (fabric && fabric->nodes_per_leaf) question_.nodes_per_leaf = *fabric->nodes_per_leaf;
     return set_cells(names);
+  }
+
+  void tell_of_suspension() {
+    if (policy() != SchedulingPolicy::slurm) return;
+    const SlurmSpec& slurm = *question_.scheduler.slurm;
+    const auto suspended = [&](const SlurmQosSpec& q) {
+      return q.preempt_mode.value_or(slurm.preempt_mode) == SlurmPreemptMode::suspend;
+    };
+    for (const SlurmQosSpec& q : slurm.qos)
+      for (const std::string& name : q.preempt)
+        if (const auto of = std::ranges::find(slurm.qos, name, &SlurmQosSpec::name);
+            of != slurm.qos.end() && suspended(*of))
+          return notes_.push_back(
+              "PreemptMode SUSPEND frees no GPU, for suspended jobs do not release GRES "
+              "(slurm.conf(5)): nobody starts for it");
   }
 
   void set_overflow_rate() {
@@ -80,7 +109,7 @@ class QueueLoader {
     const bool kueue = policy() == SchedulingPolicy::kueue;
     const bool partitions =
         policy() == SchedulingPolicy::slurm && !question_.scheduler.slurm->partitions.empty();
-    if (!kueue && !partitions) return true;
+    if (!kueue && !partitions && !tells_pools_apart()) return true;
     for (std::size_t k = 0; k < names.size(); ++k) {
       const auto pool = std::find(question_.pools.begin(), question_.pools.end(), names[k]);
       question_.groups[k].cell = static_cast<int>(pool - question_.pools.begin());
@@ -91,7 +120,30 @@ class QueueLoader {
                                                  question_.pools.size(), kMostCells));
       return false;
     }
-    return kueue ? check_flavors() : set_partitions();
+    if (kueue) return check_flavors();
+    return !partitions || set_partitions();
+  }
+
+  /// Pools with devices, or pools on which some jobs do not run.
+  bool tells_pools_apart() const {
+    if (apart_) return true;
+    const auto keeps_off = [](const PaceSpec& pace) {
+      return std::ranges::any_of(pace.by_pool, [](const auto& p) { return p.second == 0; });
+    };
+    const bool shared = std::ranges::any_of(question_.groups,
+                                            [](const NodeGroup& g) { return !g.resource.empty(); });
+    if (shared || scenario_.trace) return shared || keeps_off(scenario_.trace->pace);
+    return std::ranges::any_of(scenario_.arrivals->classes, [&](const ArrivalClassSpec& c) {
+      return !c.job.empty() || keeps_off(c.pace);
+    });
+  }
+
+  /// Names of pools with GPUs, each once.
+  std::vector<std::string> pools_with_gpus() const {
+    std::vector<std::string> pools;
+    for (const std::string& name : question_.group_names)
+      if (std::ranges::find(pools, name) == pools.end()) pools.push_back(name);
+    return pools;
   }
 
   /// Number of a pool with GPUs; nullopt: reported at the path.
@@ -183,6 +235,11 @@ class QueueLoader {
       left_out.push_back(fmt::format("{} {}", rows, what));
     if (!left_out.empty())
       notes_.push_back(fmt::format("rows of the list left out: {}", fmt::join(left_out, ", ")));
+    PaceLoader paces(file_, pools_with_gpus(), own_jobs_, source_, notes_);
+    if (!paces.set_list(question_.list)) return false;
+    apart_ = !question_.list.names.trainings.names().empty();
+    if (apart_ && question_.pools.empty() && !set_cells(question_.group_names)) return false;
+    set_devices(question_.list, question_.groups);
     const std::size_t jobs = question_.list.jobs.size();
     if (question_.running < jobs) return true;
     source_.error("trace.running",
@@ -191,7 +248,7 @@ class QueueLoader {
   }
 
   bool read_arrivals() {
-    DrawnJobs drawn{*scenario_.arrivals, week_profile(scenario_.arrivals->hours), 0};
+    DrawnJobs drawn{*scenario_.arrivals, week_profile(scenario_.arrivals->hours), 0, {}};
     constexpr std::int64_t kAMonday = 4 * 86'400;
     drawn.begins = scenario_.start ? scenario_.start->time_since_epoch().count() : kAMonday;
     if (drawn.arrivals.profile_format) {
@@ -205,11 +262,14 @@ class QueueLoader {
       }
       drawn.profile = recorded_profile(*recorded);
     }
+    PaceLoader paces(file_, pools_with_gpus(), own_jobs_, source_, notes_);
     // Names of queues are checked as those of a list are; their jobs are drawn later.
     for (const ArrivalClassSpec& kind : drawn.arrivals.classes) {
       question_.list.jobs.push_back(recorded_job({}, SimDuration{1}, 1));
       question_.list.jobs.back().owner.queue = question_.list.names.queues.number(kind.queue);
+      question_.list.names.resources.number(kind.resource);
       check_topology(kind);
+      drawn.paces.push_back(paces.of_class(kind));
     }
     question_.drawn = std::move(drawn);
     return true;
@@ -250,20 +310,38 @@ class QueueLoader {
     if (policy() == SchedulingPolicy::kueue)
       tell(unknown_cluster_queues(question_.list, *question_.scheduler.kueue), "ClusterQueue",
            "add it to cluster.scheduler.kueue.clusterQueues");
+    check_resources(at);
     if (question_.drawn) question_.list = {};
   }
 
+  /// Devices that jobs ask for, and no pool has.
+  void check_resources(const std::string& at) {
+    std::vector<std::string> known;
+    for (const NodeGroup& group : question_.groups)
+      if (!group.resource.empty()) known.push_back(group.resource);
+    for (const std::string& name : question_.list.names.resources.names())
+      if (std::ranges::find(known, name) == known.end())
+        source_.error(
+            at,
+            fmt::format("jobs ask for '{}', which no pool has{}", name, did_you_mean(name, known)),
+            "example: accelerator: {type: A100-SXM4-80, count: 8, shared: {resource: "
+            "nvidia.com/mig-1g.10gb, devices: 7}}");
+  }
+
+  const ScenarioFile& file_;
   const Scenario& scenario_;
+  const OwnJobTime& own_jobs_;
   TraceSource& source_;
   std::vector<std::string>& notes_;
   QueueQuestion question_;
+  bool apart_ = false;  // jobs of the list may not run on every pool
 };
 
 }  // namespace
 
-std::optional<QueueQuestion> load_queue(const ScenarioFile& file, TraceSource& source,
-                                        std::vector<std::string>& notes) {
-  return QueueLoader(file, source, notes).load();
+std::optional<QueueQuestion> load_queue(const ScenarioFile& file, const OwnJobTime& own_jobs,
+                                        TraceSource& source, std::vector<std::string>& notes) {
+  return QueueLoader(file, own_jobs, source, notes).load();
 }
 
 }  // namespace reckon

@@ -9,11 +9,21 @@
 namespace reckon {
 namespace {
 
-int largest_node(std::span<const NodeGroup> groups) {
-  int largest = 0;
-  for (const NodeGroup& g : groups)
-    if (g.nodes > 0) largest = std::max(largest, g.gpus);
-  return largest;
+/// The nodes that have what a job asks for: "" whole GPUs.
+struct NodesOf {
+  int gpus = 0, largest = 0;    // of all; of one node
+  std::vector<bool> are_there;  // by node
+};
+NodesOf nodes_of(std::span<const NodeGroup> groups, const std::string& resource) {
+  NodesOf out;
+  for (const NodeGroup& g : groups) {
+    const bool own = g.resource == resource;
+    out.are_there.insert(out.are_there.end(), std::size_t(g.nodes), own);
+    if (!own || g.nodes == 0) continue;
+    out.gpus += g.nodes * g.gpus;
+    out.largest = std::max(out.largest, g.gpus);
+  }
+  return out;
 }
 
 /// Adds `weight` for the time from `begin` to `end` to means over spans.
@@ -42,11 +52,17 @@ class Means {
   std::vector<double> sums_;
 };
 
-/// Free GPUs that are of no use, by how many of a node are free.
-std::vector<double> stranded_by_free(const JobList& list, int largest) {
+/// Free GPUs, or devices, of nodes with a resource that are of no use, by how many of a node are
+/// free: to jobs that ask for more, and to all that ask for something else.
+std::vector<double> stranded_by_free(const JobList& list, int largest,
+                                     const std::string& resource) {
   std::vector<double> pods(static_cast<std::size_t>(largest) + 1, 0.0);  // by GPUs
   double all = 0;
   for (const JobRequest& job : list.jobs) {
+    if (list.names.resources.name(job.owner.resource) != resource) {
+      all += 1;
+      continue;
+    }
     const int whole = job.gpus() / largest, rest = job.gpus() % largest;
     pods.back() += whole;
     if (rest > 0) pods[static_cast<std::size_t>(rest)] += 1;
@@ -76,6 +92,33 @@ std::vector<Change> changes_of(std::span<const Holding> holdings) {
   return changes;
 }
 
+/// Of a node: what a device is of a GPU, and which free ones are of no use.
+struct DevicesOfNode {
+  double gpus_of_device = 1;
+  const std::vector<double>* stranded = nullptr;
+};
+using StrandedByResource = std::map<std::string, std::vector<double>>;
+
+StrandedByResource stranded_by_resource(const JobList& list, std::span<const NodeGroup> groups) {
+  std::map<std::string, int> largest;
+  for (const NodeGroup& g : groups)
+    if (g.nodes > 0) largest[g.resource] = std::max(largest[g.resource], g.gpus);
+  StrandedByResource out;
+  for (const auto& [resource, gpus] : largest)
+    out[resource] = stranded_by_free(list, gpus, resource);
+  return out;
+}
+
+std::vector<DevicesOfNode> kinds_by_node(std::span<const NodeGroup> groups,
+                                         const StrandedByResource& stranded) {
+  std::vector<DevicesOfNode> kinds;
+  for (const NodeGroup& g : groups)
+    if (g.nodes > 0)
+      kinds.insert(kinds.end(), std::size_t(g.nodes),
+                   {1.0 / g.devices_of_gpu, &stranded.at(g.resource)});
+  return kinds;
+}
+
 std::vector<int> gpus_by_node(std::span<const NodeGroup> groups) {
   std::vector<int> gpus;
   for (const NodeGroup& g : groups) gpus.insert(gpus.end(), std::size_t(g.nodes), g.gpus);
@@ -103,7 +146,7 @@ QueueSeries queue_series(const JobList& list, const QueueRun& run,
                          std::span<const Holding> holdings, std::span<const NodeGroup> groups,
                          std::size_t spans) {
   QueueSeries out;
-  out.gpus = gpus_of(groups);
+  out.gpus = whole_gpus_of(groups);
   bool any = false;
   for (const JobTimes& job : run.jobs) {
     if (!job.end) continue;
@@ -116,27 +159,32 @@ QueueSeries queue_series(const JobList& list, const QueueRun& run,
   Means waiting(out, spans), in_use(out, spans), stranded(out, spans);
   for (const JobTimes& job : run.jobs)
     if (job.end) waiting.add(job.submit, *job.end, 1);
+  const StrandedByResource by_resource = stranded_by_resource(list, groups);
+  const std::vector<DevicesOfNode> kinds = kinds_by_node(groups, by_resource);
   // A job holds GPUs of several nodes at one time: the first part stands for it.
   std::map<std::size_t, SimTime> counted;
   for (const Holding& h : holdings) {
-    in_use.add(h.begin, h.end, h.part.gpus);
+    in_use.add(h.begin, h.end, h.part.gpus * kinds[std::size_t(h.part.node)].gpus_of_device);
     const auto [last, fresh] = counted.try_emplace(h.job, h.begin);
     if (!fresh && last->second == h.begin) continue;
     last->second = h.begin;
     waiting.add(h.begin, h.end, -1);
   }
-  const std::vector<double> by_free = stranded_by_free(list, largest_node(groups));
   std::vector<int> free = gpus_by_node(groups);
+  const auto stranded_of = [&](std::size_t node) {
+    const DevicesOfNode& kind = kinds[node];
+    return (*kind.stranded)[std::size_t(std::max(free[node], 0))] * kind.gpus_of_device;
+  };
   double now_stranded = 0;
-  for (const int f : free) now_stranded += by_free[std::size_t(f)];
+  for (std::size_t node = 0; node < free.size(); ++node) now_stranded += stranded_of(node);
   SimTime since = out.begin;
   for (const Change& c : changes_of(holdings)) {
     if (c.at > since) stranded.add(since, c.at, now_stranded);
     since = std::max(since, c.at);
-    int& f = free[std::size_t(c.node)];
-    now_stranded -= by_free[std::size_t(std::max(f, 0))];
-    f -= c.gpus;
-    now_stranded += by_free[std::size_t(std::max(f, 0))];
+    const auto node = std::size_t(c.node);
+    now_stranded -= stranded_of(node);
+    free[node] -= c.gpus;
+    now_stranded += stranded_of(node);
   }
   stranded.add(since, out.end, now_stranded);
   out.waiting = waiting.take();
@@ -197,7 +245,8 @@ JobStory story_of(std::size_t job, const JobList& list, const QueueRun& run,
   JobStory story;
   story.job = job;
   story.held = spans_of(job, holdings);
-  story.largest = largest_node(groups);
+  const NodesOf nodes = nodes_of(groups, list.names.resources.name(list.jobs[job].owner.resource));
+  story.largest = nodes.largest;
   const JobTimes& own = run.jobs[job];
   const SimTime start = own.start.value_or(own.submit);
   for (std::size_t k = 0; k < run.jobs.size(); ++k) {
@@ -206,7 +255,7 @@ JobStory story_of(std::size_t job, const JobList& list, const QueueRun& run,
     if (other.submit <= own.submit && *other.start > own.submit) ++story.waiting_before;
     if (other.submit > own.submit && *other.start < start) ++story.overtook;
   }
-  int free = gpus_of(groups);
+  int free = nodes.gpus;
   SimTime since = own.submit;
   double enough = 0;
   bool came = false;
@@ -217,7 +266,7 @@ JobStory story_of(std::size_t job, const JobList& list, const QueueRun& run,
         enough += to_seconds(std::min(c.at, start) - since).count();
       since = c.at;
     }
-    free -= c.gpus;
+    if (nodes.are_there[std::size_t(c.node)]) free -= c.gpus;
   }
   const double waited = to_seconds(start - own.submit).count();
   story.enough_free = waited > 0 ? enough / waited : 0;

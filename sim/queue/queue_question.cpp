@@ -13,10 +13,58 @@
 
 namespace reckon {
 
+void set_devices(JobList& list, std::span<const NodeGroup> groups) {
+  if (list.names.resources.names().empty()) return;
+  std::vector<int> devices;  // by resource
+  for (const std::string& name : list.names.resources.names()) {
+    const auto group = std::ranges::find(groups, name, &NodeGroup::resource);
+    devices.push_back(group == groups.end() ? 1 : group->devices_of_gpu);
+  }
+  for (JobRequest& job : list.jobs)
+    if (job.owner.resource >= 0)
+      job.devices_of_gpu = devices[static_cast<std::size_t>(job.owner.resource)];
+}
+
+std::vector<CellSet> cells_of_jobs(const QueueQuestion& question, const JobList& list) {
+  const auto& groups = question.groups;
+  const bool shared =
+      std::ranges::any_of(groups, [](const NodeGroup& g) { return !g.resource.empty(); });
+  const bool excludes = std::ranges::any_of(list.paces, [](const PlacementPace& pace) {
+    return std::ranges::any_of(pace.by_pool, &std::vector<double>::empty);
+  });
+  if (!shared && !excludes) return {};
+  std::vector<CellSet> with_resource{0};  // of whole GPUs, then by resource
+  with_resource.resize(list.names.resources.names().size() + 1);
+  for (const NodeGroup& group : groups) {
+    const CellSet cell = CellSet{1} << group.cell;
+    if (group.resource.empty()) with_resource.front() |= cell;
+    for (std::size_t r = 0; r + 1 < with_resource.size(); ++r)
+      if (list.names.resources.names()[r] == group.resource) with_resource[r + 1] |= cell;
+  }
+  std::vector<CellSet> runs;  // by pace: cells are pools by number
+  for (const PlacementPace& pace : list.paces) {
+    CellSet cells = 0;
+    for (std::size_t pool = 0; pool < pace.by_pool.size(); ++pool)
+      if (!pace.by_pool[pool].empty()) cells |= CellSet{1} << pool;
+    runs.push_back(excludes ? cells : kAllCells);
+  }
+  std::vector<CellSet> out;
+  out.reserve(list.jobs.size());
+  for (const JobRequest& job : list.jobs) {
+    CellSet cells = with_resource[static_cast<std::size_t>(job.owner.resource + 1)];
+    if (job.pace >= 0) cells &= runs[static_cast<std::size_t>(job.pace)];
+    out.push_back(cells);
+  }
+  return out;
+}
+
 JobList jobs_of(const QueueQuestion& question, std::uint64_t seed, std::uint32_t replication) {
   if (!question.drawn) return question.list;
   const DrawnJobs& drawn = *question.drawn;
-  return draw_arrivals(drawn.arrivals, drawn.profile, drawn.begins, seed, replication);
+  JobList list =
+      draw_arrivals(drawn.arrivals, drawn.profile, drawn.begins, seed, replication, drawn.paces);
+  set_devices(list, question.groups);
+  return list;
 }
 
 std::size_t first_measured(const QueueQuestion& question, const JobList& list) {
@@ -29,7 +77,17 @@ std::size_t first_measured(const QueueQuestion& question, const JobList& list) {
 }
 
 QueueRun run_queue(const QueueQuestion& question, const JobList& list, std::size_t first,
-                   std::size_t measured, const RunOptions& options) {
+                   std::size_t measured, const RunOptions& given) {
+  RunOptions options = given;
+  const std::vector<CellSet> cells = cells_of_jobs(question, list);
+  options.cells = cells;
+  NodePlaces places;
+  std::optional<JobPaces> paces;
+  if (!list.paces.empty()) {
+    places = node_places(question.groups, question.group_names, question.nodes_per_leaf);
+    paces.emplace(list.jobs, list.paces, places);
+    options.paces = &*paces;
+  }
   switch (question.scheduler.policy) {
     case SchedulingPolicy::easy_backfill:
       return run_easy_backfill(list.jobs, question.groups, first, measured, options);
@@ -82,16 +140,21 @@ std::vector<std::string> why_never(const QueueQuestion& question, const JobList&
   std::optional<MultifactorRules> rules;
   if (question.scheduler.policy == SchedulingPolicy::slurm)
     rules.emplace(list, *question.scheduler.slurm, question.partitions, gpus_of(question.groups));
+  const std::vector<CellSet> cells = cells_of_jobs(question, list);
+  if (rules) rules->keep_to(cells);
   std::vector<std::string> reasons;
   for (const std::size_t job : jobs) {
     std::optional<std::string> why;
     if (question.scheduler.policy == SchedulingPolicy::kueue)
-      why = kueue_never(list, job, question.groups, question.pools, *question.scheduler.kueue);
+      why = kueue_never(list, job, question.groups, question.pools, *question.scheduler.kueue,
+                        cells.empty() ? kAllCells : cells[job]);
     else if (rules)
       why = rules->never(job);
     if (!why && question.scheduler.policy != SchedulingPolicy::kueue)
       why = limit_that_binds(list.jobs[job].gpus(), question.groups,
-                             rules ? rules->cells(job) : kAllCells);
+                             rules           ? rules->nodes_of(job)
+                             : cells.empty() ? kAllCells
+                                             : cells[job]);
     reasons.push_back(why.value_or(""));
   }
   return reasons;
@@ -101,12 +164,13 @@ std::optional<std::string> note_of_never(const QueueQuestion& question, const Jo
                                          const std::vector<std::size_t>& never) {
   if (never.empty()) return std::nullopt;
   const JobRequest& first = list.jobs[never.front()];
-  return fmt::format("{} of the jobs can never run; the first, {}, asks for {} GPU{}: {}",
-                     never.size(),
-                     first.line > 0 ? fmt::format("line {} of the list", first.line)
-                                    : fmt::format("job {}", never.front() + 1),
-                     first.gpus(), first.gpus() == 1 ? "" : "s",
-                     why_never(question, list, std::span(never).first(1)).front());
+  const std::string& device = list.names.resources.name(first.owner.resource);
+  return fmt::format(
+      "{} of the jobs can never run; the first, {}, asks for {} {}{}: {}", never.size(),
+      first.line > 0 ? fmt::format("line {} of the list", first.line)
+                     : fmt::format("job {}", never.front() + 1),
+      first.gpus(), device.empty() ? "GPU" : device, device.empty() && first.gpus() != 1 ? "s" : "",
+      why_never(question, list, std::span(never).first(1)).front());
 }
 
 std::optional<std::string> note_of_accounts(const QueueQuestion& question, const JobList& list) {

@@ -8,6 +8,7 @@
 #include "sim/queue/arrivals.h"
 #include "sim/queue/fifo.h"
 #include "sim/queue/multifactor/multifactor.h"
+#include "sim/queue/pace/own_jobs.h"
 #include "sim/queue/queue_costs.h"
 #include "sim/scenario/spec/scheduler.h"
 
@@ -17,7 +18,8 @@ namespace reckon {
 struct DrawnJobs {
   ArrivalsSpec arrivals;
   WeekProfile profile{};
-  std::int64_t begins = 0;  // seconds since 1970
+  std::int64_t begins = 0;          // seconds since 1970
+  std::vector<ClassPaces> paces{};  // by class
 };
 
 struct QueueQuestion {
@@ -25,13 +27,20 @@ struct QueueQuestion {
   std::vector<std::string> group_names;  // of their pools, for people
   std::vector<NodeRates> rates;          // of a node, by group
   std::optional<double> overflow_rate;   // USD per second of a node of the overflow, if known
-  std::vector<std::string> pools;        // names by cell, of policy kueue
+  std::vector<std::string> pools;        // names by cell, where pools are told apart
+  int nodes_per_leaf = 0;                // of the network; 0: one leaf has all
   PartitionCells partitions;             // of policy slurm
   SchedulerSpec scheduler;
   JobList list;  // recorded; empty with
   std::optional<DrawnJobs> drawn;
   std::size_t running = 0;  // jobs at the head of a recorded list that are not measured
 };
+
+/// Of jobs that ask for devices, how many of them a GPU has: as the groups say.
+void set_devices(JobList& list, std::span<const NodeGroup> groups);
+/// By job, where it may stand: nodes with what it asks for, of pools on which it runs. Empty: all
+/// jobs may stand everywhere.
+std::vector<CellSet> cells_of_jobs(const QueueQuestion& question, const JobList& list);
 
 /// The jobs of one replication.
 JobList jobs_of(const QueueQuestion& question, std::uint64_t seed, std::uint32_t replication);

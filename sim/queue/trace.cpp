@@ -10,13 +10,14 @@
 #include "sim/base/parallel.h"
 #include "sim/base/unit_text.h"
 #include "sim/queue/backfill/overflow.h"
+#include "sim/queue/kueue/admission_checks.h"
 #include "sim/queue/queue_history.h"
 #include "sim/queue/trace_means.h"
 
 namespace reckon {
 namespace {
 
-TraceResult of_queue(const QueueRun& run, int gpus) {
+TraceResult of_queue(const QueueRun& run, double gpus) {
   TraceResult out;
   out.jobs = static_cast<std::int64_t>(run.jobs.size());
   out.never = static_cast<std::int64_t>(run.never.size());
@@ -70,7 +71,7 @@ struct OneReplication {
           return r.usd_per_second || r.watts;
         });
     const QueueRecord record = record_of(work, first || charged);
-    TraceResult out = of_queue(record.run, gpus_of(work.groups));
+    TraceResult out = of_queue(record.run, whole_gpus_of(work.groups));
     QueueAnswers answers = answers_of(record.run, record.list);
     out.slowdown = answers.slowdown;
     out.teams = std::move(answers.teams);
@@ -95,6 +96,10 @@ struct OneReplication {
       out.warnings.push_back(
           fmt::format("{} of the jobs that started were cancelled by preemption, and have no end",
                       record.run.cancelled));
+    if (record.run.rejected > 0)
+      out.warnings.push_back(
+          fmt::format("{} of the jobs were rejected by an admission check, and never started",
+                      record.run.rejected));
     if (auto note = note_of_accounts(work, record.list)) out.warnings.push_back(std::move(*note));
     return out;
   }
@@ -137,6 +142,8 @@ struct OneReplication {
     const auto replication = static_cast<std::uint32_t>(seed - question.seed);
     QueueRecord record{jobs_of(work, question.seed, replication), {}, {}, {}, {}};
     RunOptions options;
+    options.seed = question.seed;
+    options.replication = replication;
     std::optional<OverflowNodes> overflow;
     if (work.scheduler.overflow) {
       overflow.emplace(*work.scheduler.overflow, question.seed, replication);
@@ -202,7 +209,9 @@ TraceResult simulate_trace(const TraceQuestion& question, int replications, int 
   const auto* queue = std::get_if<QueueQuestion>(&question.work);
   const bool reclaims = queue != nullptr && queue->scheduler.overflow &&
                         queue->scheduler.overflow->mean_time_to_reclaim;
-  const bool draws = std::holds_alternative<LoadQuestion>(question.work) || reclaims ||
+  const bool checks =
+      queue != nullptr && queue->scheduler.kueue && draws_checks(*queue->scheduler.kueue);
+  const bool draws = std::holds_alternative<LoadQuestion>(question.work) || reclaims || checks ||
                      (queue != nullptr && queue->drawn.has_value());
   const int runs = draws ? replications : 1;
   std::vector<TraceResult> results(static_cast<std::size_t>(runs));

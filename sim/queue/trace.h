@@ -39,8 +39,9 @@ struct TraceQuestion {
 /// Reads the files that `trace` or `arrivals` name: in trace.directory (there also without the
 /// directories of the name), beside the file in which the name stands, in the working directory
 /// where it came with
-/// --set. Errors: what is wrong in them, with their lines; a window beyond the list.
-Expected<TraceQuestion> load_trace(const ScenarioFile& file);
+/// --set. `own_jobs`: asked for classes that name a training. Errors: what is wrong in them, with
+/// their lines; a window beyond the list.
+Expected<TraceQuestion> load_trace(const ScenarioFile& file, const OwnJobTime& own_jobs = {});
 
 /// One replication's answer; a mean over several where `replications` is above 1: curves point by
 /// point, statistics one by one.

@@ -13,8 +13,9 @@ namespace {
 
 class TraceLoader {
  public:
-  explicit TraceLoader(const ScenarioFile& file)
+  TraceLoader(const ScenarioFile& file, const OwnJobTime& own_jobs)
       : file_(file),
+        own_jobs_(own_jobs),
         scheduler_(*file.scenario.cluster.scheduler),
         source_(file, file.scenario.trace ? "trace" : "arrivals",
                 file.scenario.trace ? file.scenario.trace->directory : "") {}
@@ -93,7 +94,7 @@ class TraceLoader {
   }
 
   void load_jobs() {
-    auto work = load_queue(file_, source_, question_.warnings);
+    auto work = load_queue(file_, own_jobs_, source_, question_.warnings);
     if (!work) return;
     if (file_.scenario.trace) check_window(work->list.jobs.size() - work->running);
     question_.work = std::move(*work);
@@ -112,6 +113,7 @@ class TraceLoader {
   }
 
   const ScenarioFile& file_;
+  const OwnJobTime& own_jobs_;
   const SchedulerSpec& scheduler_;
   TraceQuestion question_;
   TraceSource source_;
@@ -119,6 +121,8 @@ class TraceLoader {
 
 }  // namespace
 
-Expected<TraceQuestion> load_trace(const ScenarioFile& file) { return TraceLoader(file).load(); }
+Expected<TraceQuestion> load_trace(const ScenarioFile& file, const OwnJobTime& own_jobs) {
+  return TraceLoader(file, own_jobs).load();
+}
 
 }  // namespace reckon

@@ -50,14 +50,15 @@ def before_each(starts):
     return [(a, b) for a in range(len(starts)) for b in range(len(starts)) if starts[a] + 1e-9 < starts[b]]
 
 
-def play(name, queues, run, at_once, replays):
+def play(name, queues, run, at_once, replays, fewer_each_time=False):
     """Queues that came out in another order each time that run() played them, at most 1 + `replays` times; run() gives the starts of
-    each of some queues, by job."""
+    each of some queues, by job. `fewer_each_time`: half as many at once in each further play, down to one by itself."""
     left = list(queues)
     for attempt in range(1 + replays):
         wrong = []
-        for first in range(0, len(left), at_once):
-            some = left[first:first + at_once]
+        together = max(1, at_once >> attempt) if fewer_each_time else at_once
+        for first in range(0, len(left), together):
+            some = left[first:first + together]
             for (jobs, before), starts in zip(some, run([jobs for jobs, _ in some])):
                 against = [(a, b) for a, b in before if starts[a] >= starts[b]]
                 if against:

@@ -81,9 +81,9 @@ class Backfill {
 
   void arrive(std::size_t j) {
     if (run_.jobs[j].start) return;  // it ran already
-    const bool own = empty_.fits(jobs_[j].gpus(), rules_.cells(j));
-    const bool overflows =
-        options_.overflow != nullptr && options_.overflow->can_hold(jobs_[j].gpus());
+    const bool own = empty_.fits(jobs_[j].gpus(), rules_.nodes_of(j));
+    const bool overflows = options_.overflow != nullptr && jobs_[j].devices_of_gpu == 1 &&
+                           options_.overflow->can_hold(jobs_[j].gpus());
     if ((!own && !overflows) || rules_.never(j)) return run_.never.push_back(j);
     if (own) waiting_.add(j);
     if (!overflows) return;
@@ -101,7 +101,7 @@ class Backfill {
       if (run_.jobs[j].start) return true;
       const auto stay = options_.overflow->run(j, jobs_[j].gpus(), fixed(j).time, now_);
       if (!stay) return false;
-      if (empty_.fits(jobs_[j].gpus(), rules_.cells(j))) waiting_.take_out(j);
+      if (empty_.fits(jobs_[j].gpus(), rules_.nodes_of(j))) waiting_.take_out(j);
       run_.jobs[j].start = stay->start;
       run_.jobs[j].end = stay->end;
       run_.jobs[j].preemptions = stay->reclaims;
@@ -119,7 +119,7 @@ class Backfill {
 
   void go_on(const RunningJob& running) {
     const std::size_t j = running.job;
-    if (running.on.empty() && !nodes_.fits(jobs_[j].gpus(), rules_.cells(j))) return;
+    if (running.on.empty() && !nodes_.fits(jobs_[j].gpus(), rules_.nodes_of(j))) return;
     if (running.on.empty()) {
       start(j);
     } else {
@@ -130,20 +130,21 @@ class Backfill {
   }
 
   void start(std::size_t j) {
-    held_[j] = nodes_.take(jobs_[j].gpus(), rules_.cells(j));
+    held_[j] = nodes_.take(jobs_[j].gpus(), rules_.nodes_of(j));
     begin(j);
   }
 
   /// On the nodes that it holds.
   void begin(std::size_t j) {
-    const SimDuration left = left_of(j);
+    const SimDuration left = options_.time(j, held_[j], left_of(j));
     if (!run_.jobs[j].start) run_.jobs[j].start = now_;
     since_[j] = now_;
     std::erase(claimants_, j);
     run_.jobs[j].end = now_ + left;
-    run_.gpu_seconds += to_seconds(left).count() * jobs_[j].gpus();
+    run_.gpu_seconds += to_seconds(left).count() * jobs_[j].whole_gpus();
     ends_.push({now_ + left, j});
-    expect(j, end_at_limit(j));
+    expect(j, fixed(j).limit ? end_at_limit(j)
+                             : now_ + options_.time(j, held_[j], longest_time(jobs_[j])));
     rules_.started(j, now_);
   }
 
@@ -176,8 +177,10 @@ class Backfill {
 
   /// It waits again, with what it keeps of its work.
   void preempt(std::size_t j) {
-    run_.gpu_seconds -= to_seconds(*run_.jobs[j].end - now_).count() * jobs_[j].gpus();
-    const SimDuration done = fixed(j).time - (*run_.jobs[j].end - now_);
+    const SimDuration cut = *run_.jobs[j].end - now_;
+    run_.gpu_seconds -= to_seconds(cut).count() * jobs_[j].whole_gpus();
+    const SimDuration done =
+        std::max(SimDuration{0}, fixed(j).time - options_.work(j, held_[j], cut));
     left_[j] = fixed(j).time - rules_.kept(done);
     run_.jobs[j].end.reset();
     ++run_.jobs[j].preemptions;
@@ -203,7 +206,7 @@ class Backfill {
   void start_claimants() {
     const std::vector<std::size_t> claimants = claimants_;
     for (const std::size_t j : claimants) {
-      if (nodes_.fits(jobs_[j].gpus(), rules_.cells(j)) && rules_.may_start(j)) {
+      if (nodes_.fits(jobs_[j].gpus(), rules_.nodes_of(j)) && rules_.may_start(j)) {
         waiting_.take_out(j);
         start(j);
       } else if (leaving_.empty()) {
@@ -258,7 +261,7 @@ class Backfill {
     return nodes_.fits(jobs_[j].gpus(), cells);
   }
 
-  bool on_cells(std::size_t j, CellSet cells) const { return (rules_.cells(j) & cells) != 0; }
+  bool on_cells(std::size_t j, CellSet cells) const { return (rules_.nodes_of(j) & cells) != 0; }
 
   /// In order of priority, but what one job of a lane found out goes for those behind it.
   void look_at_queue() {
@@ -388,8 +391,9 @@ QueueRun run_backfill(std::span<const JobRequest> jobs, std::span<const NodeGrou
                       QueueRules& rules, std::size_t first_measured, std::size_t measured,
                       const RunOptions& options) {
   QueueRun run = queue_of_jobs(jobs, first_measured, measured);
+  rules.keep_to(options.cells);
   Backfill(jobs, groups, rules, options, run).simulate();
-  summarize(run, gpus_of(groups));
+  summarize(run, whole_gpus_of(groups));
   return run;
 }
 

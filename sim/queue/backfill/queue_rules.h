@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "sim/base/quantity.h"
@@ -30,6 +31,11 @@ class QueueRules {
   /// those of all that wait are asked for again, of the time that it tells.
   virtual std::optional<SimTime> recalculates(SimTime /*now*/) { return std::nullopt; }
   virtual CellSet cells(std::size_t /*job*/) const { return kAllCells; }
+  /// Besides, by job: where what it asks for is. Empty: everywhere. It outlives the rules' use.
+  void keep_to(std::span<const CellSet> by_job) { kept_to_ = by_job; }
+  CellSet nodes_of(std::size_t job) const {
+    return kept_to_.empty() ? cells(job) : cells(job) & kept_to_[job];
+  }
   /// A job that a limit holds back reserves nothing and blocks nobody. Who is held back stays so
   /// while others start.
   virtual bool may_start(std::size_t /*job*/) const { return true; }
@@ -60,6 +66,9 @@ class QueueRules {
   virtual void ended(std::size_t /*job*/, SimTime /*now*/) {}
   /// Why the job can never run, whatever else waits, as a clause; nullopt: it can.
   virtual std::optional<std::string> never(std::size_t /*job*/) const { return std::nullopt; }
+
+ private:
+  std::span<const CellSet> kept_to_;
 };
 
 }  // namespace reckon

@@ -35,7 +35,7 @@ void WaitingJobs::make_lanes(std::span<const JobRequest> jobs) {
   for (const std::size_t j : by_rank_) {
     const std::size_t group = rules_.group(j);
     groups = std::max(groups, group + 1);
-    const auto [at, added] = known.try_emplace({group, rules_.cells(j), jobs[j].gpus()},
+    const auto [at, added] = known.try_emplace({group, rules_.nodes_of(j), jobs[j].gpus()},
                                                static_cast<std::uint32_t>(sizes.size()));
     if (added) sizes.push_back(0);
     lane_[j] = at->second;

@@ -9,6 +9,7 @@
 #include "sim/base/check.h"
 #include "sim/queue/backfill/first_below.h"
 #include "sim/queue/free_nodes.h"
+#include "sim/queue/kueue/admission_checks.h"
 #include "sim/queue/kueue/order.h"
 #include "sim/queue/kueue/runnable.h"
 
@@ -26,6 +27,7 @@ class KueueSimulation {
         run_(run),
         quotas_(kueue, pools),
         topology_(kueue, groups, pools),
+        checks_(kueue, pools, options.seed, options.replication),
         empty_(groups),
         nodes_(groups),
         jobs_(list.jobs.size()),
@@ -54,11 +56,15 @@ class KueueSimulation {
       return list_.jobs[a].submit < list_.jobs[b].submit;
     });
     auto next = order.begin();
-    while (next != order.end() || !ends_.empty()) {
-      const bool ends =
-          !ends_.empty() && (next == order.end() || ends_.top().at <= list_.jobs[*next].submit);
-      now_ = ends ? ends_.top().at : list_.jobs[*next].submit;
+    while (next != order.end() || !ends_.empty() || !verdicts_.empty() || !returns_.empty()) {
+      now_ = next != order.end() ? list_.jobs[*next].submit : SimTime::max();
+      if (!ends_.empty()) now_ = std::min(now_, ends_.top().at);
+      if (!verdicts_.empty()) now_ = std::min(now_, verdicts_.top().ending.at);
+      if (!returns_.empty()) now_ = std::min(now_, returns_.top().at);
       while (!ends_.empty() && ends_.top().at <= now_) end_first();
+      while (!verdicts_.empty() && verdicts_.top().ending.at <= now_) hear_first();
+      for (; !returns_.empty() && returns_.top().at <= now_; returns_.pop())
+        wait(returns_.top().job);
       for (; next != order.end() && list_.jobs[*next].submit <= now_; ++next) arrive(*next);
       admit_all();
       start_admitted();
@@ -86,6 +92,12 @@ class KueueSimulation {
       return std::tie(a.at, a.job, a.attempt) > std::tie(b.at, b.job, b.attempt);
     }
   };
+  /// What the admission checks of an attempt say, and when.
+  struct Verdict {
+    Ending ending;
+    AdmissionChecks::Verdict of;
+    friend bool operator>(const Verdict& a, const Verdict& b) { return a.ending > b.ending; }
+  };
   /// Of one look at the queues: where each stands.
   struct Look {
     std::vector<std::size_t> at;  // a place
@@ -104,7 +116,8 @@ class KueueSimulation {
 
   void arrive(std::size_t j) {
     if (run_.jobs[j].start) return;  // it ran already
-    if (!can_ever_run(quotas_, topology_, empty_, jobs_[j].queue, gpus(j), topology_of(list_, j)))
+    if (!can_ever_run(quotas_, topology_, empty_, jobs_[j].queue, gpus(j), topology_of(list_, j),
+                      options_.cells_of(j)))
       return run_.never.push_back(j);
     jobs_[j].left = fixed(j).time;
     wait(j);
@@ -131,7 +144,7 @@ class KueueSimulation {
     job.held = std::move(parts);
     job.started = now_;
     if (!run_.jobs[j].start) run_.jobs[j].start = now_;
-    ends_.push({now_ + job.left, j, job.attempt});
+    ends_.push({now_ + options_.time(j, job.held, job.left), j, job.attempt});
   }
 
   void end_first() {
@@ -140,6 +153,21 @@ class KueueSimulation {
     if (ending.attempt != jobs_[ending.job].attempt) return;
     run_.jobs[ending.job].end = ending.at;
     leave(ending.job);
+  }
+
+  void hear_first() {
+    const auto [ending, verdict] = verdicts_.top();
+    verdicts_.pop();
+    Job& job = jobs_[ending.job];
+    if (ending.attempt != job.attempt) return;  // it was evicted since
+    if (verdict.kind == AdmissionChecks::Verdict::Kind::ready)
+      return without_nodes_.push_back(ending.job);
+    leave(ending.job);
+    ++job.attempt;
+    if (verdict.kind == AdmissionChecks::Verdict::Kind::rejected)
+      ++run_.rejected;
+    else
+      returns_.push({now_ + verdict.back_off, ending.job, job.attempt});
   }
 
   /// Gives back its nodes and its quota.
@@ -155,7 +183,7 @@ class KueueSimulation {
       std::erase(without_nodes_, j);
       return;
     }
-    run_.gpu_seconds += to_seconds(now_ - job.started).count() * gpus(j);
+    run_.gpu_seconds += to_seconds(now_ - job.started).count() * list_.jobs[j].whole_gpus();
     nodes_.give_back(job.held);
     options_.note(j, job.held, job.started, now_);
     job.held.clear();
@@ -164,7 +192,8 @@ class KueueSimulation {
   void evict(std::size_t j) {
     Job& job = jobs_[j];
     if (!job.held.empty()) {
-      const SimDuration done = fixed(j).time - job.left + (now_ - job.started);
+      const SimDuration done = fixed(j).time - job.left +
+                               std::min(job.left, options_.work(j, job.held, now_ - job.started));
       job.left = fixed(j).time - kept_work(done, kueue_.checkpoint);
       ++run_.jobs[j].preemptions;
     }
@@ -232,7 +261,8 @@ class KueueSimulation {
                             KueueQuotas::kNoFlavor,
                             false};
       if (auto nomination = assign(w)) return nomination;
-      if (topology_of(list_, j).level.empty()) look.too_large[q] = gpus(j);
+      if (topology_of(list_, j).level.empty() && options_.cells.empty())
+        look.too_large[q] = gpus(j);
       look.blocked[q] = strict;
       ++at;
     }
@@ -246,6 +276,7 @@ class KueueSimulation {
       return (n.targets.empty() ? 0 : 2) + (n.borrows ? 1 : 0);
     };
     for (const int pool : quotas_.flavors(w.queue)) {
+      if ((cell_of_pool(pool) & options_.cells_of(w.job)) == 0) continue;
       KueueNomination n{w, quotas_.borrows(w.queue, pool, w.gpus), {}};
       n.workload.pool = pool;
       if (!fits_empty(quotas_, topology_, empty_, w.queue, pool, w.gpus, topology_of(list_, w.job)))
@@ -296,6 +327,8 @@ class KueueSimulation {
     if (parts) {
       nodes_.take_again(*parts);
       begin(w.job, std::move(*parts));
+    } else if (const auto verdict = checks_.check(w.job, w.queue, w.pool, now_)) {
+      verdicts_.push({{verdict->at, w.job, jobs_[w.job].attempt}, *verdict});
     } else {
       without_nodes_.push_back(w.job);
     }
@@ -317,6 +350,7 @@ class KueueSimulation {
   QueueRun& run_;
   KueueQuotas quotas_;
   const KueueTopology topology_;
+  AdmissionChecks checks_;
   const FreeNodes empty_;
   FreeNodes nodes_;
   std::vector<Job> jobs_;
@@ -327,6 +361,8 @@ class KueueSimulation {
   std::vector<std::size_t> without_nodes_;       // of those, that do not run yet
   std::vector<std::size_t> evicted_;             // at this time
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> ends_;
+  std::priority_queue<Ending, std::vector<Ending>, std::greater<>> returns_;  // after a back-off
+  std::priority_queue<Verdict, std::vector<Verdict>, std::greater<>> verdicts_;
   SimTime now_{};
 };
 
@@ -337,7 +373,7 @@ QueueRun run_kueue(const JobList& list, std::span<const NodeGroup> groups,
                    std::size_t first_measured, std::size_t measured, const RunOptions& options) {
   QueueRun run = queue_of_jobs(list.jobs, first_measured, measured);
   KueueSimulation(list, groups, pools, kueue, options, run).simulate();
-  summarize(run, gpus_of(groups));
+  summarize(run, whole_gpus_of(groups));
   return run;
 }
 

@@ -23,10 +23,12 @@ namespace reckon {
 /// its flavor; those that wait for nodes are looked at in order of admission. A job that asks for a
 /// topology (topology.h) is admitted only with its nodes, and starts at once.
 /// Rules such as borrowWithinCohort beside reclaimWithinCohort: Any let two jobs evict each other
-/// for ever, in Kueue too: a job that was evicted kMostEvictions times stays. Not modelled:
-/// admission checks, resources but GPUs, the time that an eviction takes, evictions for the nodes
-/// of a topology where the quota suffices. `pools`: names by cell of `groups`. A job's queue names
-/// its ClusterQueue (the only one, if it has none): unknown_cluster_queues() is empty.
+/// for ever, in Kueue too: a job that was evicted kMostEvictions times stays. Where its queue has
+/// admission checks, a job holds its quota until they are Ready, and only then looks for nodes
+/// (admission_checks.h). Not modelled: resources but GPUs, the time that an eviction takes,
+/// evictions for the nodes of a topology where the quota suffices. `pools`: names by cell of
+/// `groups`. A job's queue names its ClusterQueue (the only one, if it has none):
+/// unknown_cluster_queues() is empty.
 inline constexpr int kMostEvictions = 100;
 QueueRun run_kueue(const JobList& list, std::span<const NodeGroup> groups,
                    std::span<const std::string> pools, const KueueSpec& kueue,
@@ -39,6 +41,7 @@ std::vector<std::string> unknown_cluster_queues(const JobList& list, const Kueue
 /// Why the job never runs, as a clause; nullopt: it does.
 std::optional<std::string> kueue_never(const JobList& list, std::size_t job,
                                        std::span<const NodeGroup> groups,
-                                       std::span<const std::string> pools, const KueueSpec& kueue);
+                                       std::span<const std::string> pools, const KueueSpec& kueue,
+                                       CellSet cells = kAllCells);
 
 }  // namespace reckon

@@ -32,10 +32,11 @@ bool fits_empty(const KueueQuotas& quotas, const KueueTopology& topology, const 
 }
 
 bool can_ever_run(const KueueQuotas& quotas, const KueueTopology& topology, const FreeNodes& empty,
-                  std::size_t queue, int gpus, const TopologyRequest& request) {
+                  std::size_t queue, int gpus, const TopologyRequest& request, CellSet cells) {
   const auto flavors = quotas.flavors(queue);
   return std::any_of(flavors.begin(), flavors.end(), [&](int pool) {
-    return fits_empty(quotas, topology, empty, queue, pool, gpus, request);
+    return (cell_of_pool(pool) & cells) != 0 &&
+           fits_empty(quotas, topology, empty, queue, pool, gpus, request);
   });
 }
 
@@ -49,21 +50,25 @@ std::vector<std::string> unknown_cluster_queues(const JobList& list, const Kueue
 
 std::optional<std::string> kueue_never(const JobList& list, std::size_t job,
                                        std::span<const NodeGroup> groups,
-                                       std::span<const std::string> pools, const KueueSpec& kueue) {
+                                       std::span<const std::string> pools, const KueueSpec& kueue,
+                                       CellSet cells) {
   const std::size_t queue = kueue_queue_of(list, job, kueue);
   const KueueQuotas quotas(kueue, pools);
   const KueueTopology topology(kueue, groups, pools);
   const FreeNodes empty(groups);
   const int gpus = list.jobs[job].gpus();
   const TopologyRequest request = topology_of(list, job);
-  if (can_ever_run(quotas, topology, empty, queue, gpus, request)) return std::nullopt;
+  if (can_ever_run(quotas, topology, empty, queue, gpus, request, cells)) return std::nullopt;
   int most = 0, best = KueueQuotas::kNoFlavor;
   for (const int pool : quotas.flavors(queue))
-    if (quotas.most(queue, pool) > most) most = quotas.most(queue, pool), best = pool;
+    if ((cell_of_pool(pool) & cells) != 0 && quotas.most(queue, pool) > most)
+      most = quotas.most(queue, pool), best = pool;
   const std::string& name = kueue.cluster_queues[queue].name;
+  if (best == KueueQuotas::kNoFlavor)
+    return fmt::format("no flavor of ClusterQueue '{}' has what it asks for", name);
   if (gpus > most)
     return fmt::format("ClusterQueue '{}' can have {} of a flavor at most", name, most);
-  if (can_ever_run(quotas, topology, empty, queue, gpus, {}))
+  if (can_ever_run(quotas, topology, empty, queue, gpus, {}, cells))
     return fmt::format("no flavor of ClusterQueue '{}' has a domain of '{}' with so many", name,
                        request.level);
   return fmt::format("of pool '{}' {}", pools[static_cast<std::size_t>(best)],

@@ -21,6 +21,7 @@ TopologyRequest topology_of(const JobList& list, std::size_t job);
 bool fits_empty(const KueueQuotas& quotas, const KueueTopology& topology, const FreeNodes& empty,
                 std::size_t queue, int pool, int gpus, const TopologyRequest& request);
 bool can_ever_run(const KueueQuotas& quotas, const KueueTopology& topology, const FreeNodes& empty,
-                  std::size_t queue, int gpus, const TopologyRequest& request);
+                  std::size_t queue, int gpus, const TopologyRequest& request,
+                  CellSet cells = kAllCells);
 
 }  // namespace reckon

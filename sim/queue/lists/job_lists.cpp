@@ -77,17 +77,22 @@ Expected<JobList> finished_list(Diagnostics problems, const std::string& file, J
 }
 
 Expected<JobList> read_job_csv(const std::string& file, std::string_view bytes) {
-  enum { submit, duration, gpus, limit, user, team, queue, qos, priority };
+  enum { submit, duration, gpus, limit, user, team, queue, qos, priority, resource, training };
   constexpr std::array<std::string_view, 3> kColumns{"submit_seconds", "duration_seconds", "gpus"};
-  constexpr std::array<std::string_view, 6> kOptional{"limit_seconds", "user", "team",
-                                                      "queue",         "qos",  "priority"};
+  constexpr std::array<std::string_view, 8> kOptional{
+      "limit_seconds", "user", "team", "queue", "qos", "priority", "resource", "job"};
   constexpr std::int64_t kMostPriority = 1'000'000'000;
   Diagnostics problems;
   TraceCsv rows(file, bytes, kColumns, kOptional, problems);
   JobList list;
   while (rows.next()) {
-    const auto at = rows.number(submit, 0, kLongest), length = rows.number(duration, 0, kLongest);
+    const auto at = rows.number(submit, 0, kLongest);
+    // How long a training takes is the step model's to say.
+    const bool trains = !rows.text(training).empty() && rows.text(duration).empty();
+    const auto length = trains ? std::optional(0.0) : rows.number(duration, 0, kLongest);
     const auto count = rows.whole(gpus, 1, kMostGpus);
+    if (!rows.text(training).empty() && !trains)
+      rows.error(training, "a row has a duration_seconds and a job", "leave one of them empty");
     std::optional<SimDuration> most;
     std::optional<std::int64_t> rank = 0;
     if (!rows.text(limit).empty()) {
@@ -103,6 +108,8 @@ Expected<JobList> read_job_csv(const std::string& file, std::string_view bytes) 
         list.names.users.number(rows.text(user)), list.names.teams.number(rows.text(team)),
         list.names.queues.number(rows.text(queue)), list.names.qos.number(rows.text(qos)),
         static_cast<std::int32_t>(*rank)};
+    list.jobs.back().owner.resource = list.names.resources.number(rows.text(resource));
+    list.jobs.back().pace = list.names.trainings.number(rows.text(training));
   }
   return finished_list(std::move(problems), file, std::move(list), {});
 }

@@ -41,6 +41,11 @@ std::vector<std::string> unknown_partitions(const JobList& list, const SlurmSpec
   return unknown;
 }
 
+/// "Suspended jobs will not release GRES" (slurm.conf(5), PreemptMode).
+static bool frees_gpus(SlurmPreemptMode mode) {
+  return mode == SlurmPreemptMode::requeue || mode == SlurmPreemptMode::cancel;
+}
+
 MultifactorRules::MultifactorRules(const JobList& list, const SlurmSpec& slurm,
                                    const PartitionCells& cells, int gpus)
     : list_(list), slurm_(slurm), cells_(cells) {
@@ -55,7 +60,7 @@ MultifactorRules::MultifactorRules(const JobList& list, const SlurmSpec& slurm,
     if (slurm_.preempt_mode == SlurmPreemptMode::off) continue;
     for (const std::string& name : of.preempt)
       if (const std::int32_t k = index_of_name(slurm_.qos, name); k >= 0)
-        if (slurm_.qos[std::size_t(k)].preempt_mode != SlurmPreemptMode::off)
+        if (frees_gpus(slurm_.qos[std::size_t(k)].preempt_mode.value_or(slurm_.preempt_mode)))
           row[std::size_t(k)] = preempts_ = true;
   }
 }

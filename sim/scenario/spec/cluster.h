@@ -35,9 +35,16 @@ struct MachineInline {
 };
 using MachineSpec = std::variant<std::monostate, MachineByName, MachineInline>;
 
+/// GPUs that are cut into devices, each of which one job has: MIG instances, or replicas that take
+/// turns.
+struct SharedGpuSpec {
+  std::string resource;  // "nvidia.com/mig-1g.10gb": what jobs ask for
+  int devices = 1;       // of a GPU
+};
 struct AcceleratorSpec {
   std::string type;
   int count = 1;
+  std::optional<SharedGpuSpec> shared{};  // of jobs that share a cluster
 };
 struct TpuSpec {
   std::string type, slice;

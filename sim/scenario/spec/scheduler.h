@@ -8,6 +8,7 @@
 #include "sim/base/quantity.h"
 #include "sim/base/unit_text.h"
 #include "sim/base/words.h"
+#include "sim/scenario/spec/time_law.h"
 
 // `cluster.scheduler:` as written, in the words of the real system: who chooses among jobs that
 // share a cluster.
@@ -189,6 +190,11 @@ struct KueueFungibilitySpec {
 struct KueueWeightSpec {
   double weight = 1;
 };
+/// A rule of admissionChecksStrategy.
+struct KueueCheckRuleSpec {
+  std::string name;                     // of the check
+  std::vector<std::string> on_flavors;  // empty: all
+};
 struct ClusterQueueSpec {
   std::string name, cohort;  // "": no cohort
   QueueingStrategy strategy = QueueingStrategy::best_effort_fifo;
@@ -196,6 +202,19 @@ struct ClusterQueueSpec {
   KueueFungibilitySpec fungibility;
   KueueWeightSpec fair_sharing;
   std::vector<KueueFlavorSpec> flavors;
+  std::vector<KueueCheckRuleSpec> admission_checks{};  // admissionChecksStrategy
+};
+/// AdmissionCheck of kueue.x-k8s.io/v1beta2, with the retryStrategy of its
+/// ProvisioningRequestConfig and what is not Kueue's: how long it takes.
+struct KueueRetrySpec {
+  int backoff_limit_count = 3;
+  Seconds backoff_base{60}, backoff_max{1800};  // backoffBaseSeconds, backoffMaxSeconds
+};
+struct KueueAdmissionCheckSpec {
+  std::string name;
+  TimeLaw ready_after = Seconds{};  // the reservation of quota; of a failure, likewise
+  double failures = 0;              // share of the attempts that fail
+  KueueRetrySpec retry{};
 };
 /// Cohort of kueue.x-k8s.io/v1beta2: below another, and with quotas of its own.
 struct KueueCohortSpec {
@@ -224,6 +243,7 @@ struct KueueSpec {
   std::vector<KueueCohortSpec> cohorts{};  // those that a queue names need not be here
   std::vector<KueueTopologySpec> topologies{};
   std::vector<KueueResourceFlavorSpec> resource_flavors{};  // those with a topology
+  std::vector<KueueAdmissionCheckSpec> admission_checks{};
 };
 
 // ---- Kubernetes: kube-scheduler; the pods of a job start together.

@@ -25,6 +25,13 @@ constexpr auto words_of(TraceFormat) {
                     Word<TraceFormat>{"kueue", TraceFormat::kueue}};
 }
 
+/// How fast jobs run where: `pace` and `across_leaves` as written.
+struct PaceSpec {
+  std::map<std::string, double> by_pool;  // over that for which lengths are said; others: 1
+  std::optional<double> across_leaves;    // besides, on nodes of several leaves
+  bool given() const { return !by_pool.empty() || across_leaves.has_value(); }
+};
+
 /// `trace:` as written.
 struct TraceSpec {
   std::string file;
@@ -38,16 +45,8 @@ struct TraceSpec {
   int running = 0;                           // jobs at the head of the file that ran already
   std::optional<int> window;                 // jobs behind them that are measured; not given: all
   std::map<std::string, Seconds> durations;  // format sia: of a job, by its application
+  PaceSpec pace{};
 };
-
-/// How long a job takes.
-struct ExponentialTime {
-  Seconds mean{};
-};
-struct LognormalTime {
-  Seconds median{}, p95{};
-};
-using TimeLaw = std::variant<Seconds, ExponentialTime, LognormalTime, std::vector<Seconds>>;
 
 /// A search over hyper-parameters: each job of the class is so many trials, submitted together, and
 /// some of them are stopped early.
@@ -79,6 +78,9 @@ struct ArrivalClassSpec {
   int priority = 0;                     // of Kueue and Kubernetes
   std::string required_topology, preferred_topology;  // of Kueue: the label of a level; "": none
   std::optional<TrialsSpec> trials;
+  std::string job{};  // file of a training: its length and pace; "": `duration` and `pace`
+  PaceSpec pace{};
+  std::string resource{};  // devices that GPUs are cut into; "": whole GPUs
 };
 
 /// `arrivals:` as written.

@@ -4,6 +4,7 @@
 
 #include "sim/base/unit_text.h"
 #include "sim/scenario/yaml/fields.h"
+#include "sim/scenario/yaml/pace_fields.h"
 
 // `arrivals:`: jobs of many users, drawn at random.
 namespace reckon {
@@ -15,55 +16,6 @@ constexpr double kMostUsers = 100'000;
 constexpr double kMostTrials = 100'000;
 constexpr double kMostShare = 1e9;
 constexpr std::size_t kHoursOfADay = 24, kHoursOfAWeek = 168;
-
-constexpr std::string_view kTimeLaws =
-    "2h, [10min, 2h, 2h], !exponential {mean: 2h} or !lognormal {median: 1h, p95: 20h}";
-
-const Fields<ExponentialTime>& exponential_time_fields() {
-  static const Fields<ExponentialTime> table{required(number_field(
-      "mean", &ExponentialTime::mean, duration_above_zero(), "Mean length of a job.", "2h"))};
-  return table;
-}
-
-const Fields<LognormalTime>& lognormal_time_fields() {
-  using L = LognormalTime;
-  static const Fields<L> table{required(number_field("median", &L::median, duration_above_zero(),
-                                                     "Half of the jobs are shorter.", "1h")),
-                               required(number_field("p95", &L::p95, duration_above_zero(),
-                                                     "One job in twenty is longer.", "20h"))};
-  return table;
-}
-
-void read_time_law(Reader& reader, const YamlNode& node, ArrivalClassSpec& job) {
-  if (node.tag == "!exponential" || node.tag == "!lognormal") {
-    YamlNode untagged = node;
-    untagged.tag.clear();
-    ExponentialTime exponential;
-    LognormalTime lognormal;
-    if (node.tag == "!exponential") {
-      if (read_fields(reader, untagged, exponential_time_fields(), exponential))
-        job.duration = exponential;
-    } else if (read_fields(reader, untagged, lognormal_time_fields(), lognormal)) {
-      if (lognormal.median.count() > 0 && lognormal.p95 < lognormal.median)
-        reader.error("p95 is below the median", "example: !lognormal {median: 1h, p95: 20h}");
-      job.duration = lognormal;
-    }
-  } else if (node.kind == YamlNode::Kind::list && node.tag.empty()) {
-    std::vector<Seconds> times;
-    reader.each(node, [&](const YamlNode& item) {
-      if (const auto time = reader.number(item, duration_above_zero()))
-        times.push_back(Seconds{*time});
-    });
-    if (node.entries.empty()) reader.error("the list of durations is empty");
-    job.duration = std::move(times);
-  } else if (node.kind == YamlNode::Kind::scalar && node.tag.empty()) {
-    if (const auto time = reader.number(node, duration_above_zero())) job.duration = Seconds{*time};
-  } else {
-    reader.error(fmt::format("{} must be a duration or a distribution, not {}", reader.subject(),
-                             describe(node)),
-                 std::string(kTimeLaws));
-  }
-}
 
 void read_gpus(Reader& reader, const YamlNode& node, ArrivalClassSpec& job) {
   const Form gpus = whole(1, kMostGpusOfClass);
@@ -124,11 +76,6 @@ const Fields<ArrivalClassSpec>& arrival_class_fields() {
   gpus.low = 1, gpus.high = kMostGpusOfClass;
   gpus.or_list = true;
   gpus.or_map = Form::Kind::fraction;
-  Form duration = choice(kTimeLaws);
-  duration.item = Form::Kind::duration;
-  duration.or_list = true;
-  duration.tagged = {{"!exponential", &infos_of<exponential_time_fields>},
-                     {"!lognormal", &infos_of<lognormal_time_fields>}};
   static const Fields<C> table{
       required(name_field("name", &C::name, "Unique name; it decides what is drawn.", "small")),
       required(number_field("jobs_per_hour", &C::jobs_per_hour,
@@ -136,8 +83,22 @@ const Fields<ArrivalClassSpec>& arrival_class_fields() {
                             "Jobs submitted, on average over the week.", "12")),
       required(field<C>("gpus", gpus, read_gpus, "GPUs of a job, all at once.",
                         "{1: 60%, 8: 30%, 64: 10%}")),
-      required(field<C>("duration", duration, read_time_law, "How long a job runs.",
-                        "!lognormal {median: 1h, p95: 20h}")),
+      field<C>(
+          "duration", time_law_form(),
+          [](Reader& r, const YamlNode& n, C& c) {
+            if (auto law = read_time_law(r, n)) c.duration = std::move(*law);
+          },
+          "How long a job runs; or give its `job`.", "!lognormal {median: 1h, p95: 20h}"),
+      text_field("job", &C::job,
+                 "Scenario of one training, relative to this file: its length on each pool and "
+                 "number of leaves is the step model's, and its own cluster does not count.",
+                 "bert.yaml"),
+      pace_field<C>(),
+      across_leaves_field<C>(),
+      text_field("resource", &C::resource,
+                 "Devices that GPUs are cut into (accelerator.shared), and `gpus` counts; default: "
+                 "whole GPUs.",
+                 "nvidia.com/mig-1g.10gb"),
       number_field("limit", &C::limit, Form{Form::Kind::number, 1, 1000},
                    "Time limit that a job asks for, in times of its length; default: none.", "2"),
       field<C>("teams", Form{.kind = Form::Kind::map, .item = Form::Kind::fraction}, read_teams,
@@ -163,6 +124,20 @@ const Fields<ArrivalClassSpec>& arrival_class_fields() {
   return table;
 }
 
+/// Its length comes from one place.
+void check_class(Reader& reader, const YamlNode& item) {
+  const auto* training = item.find("job");
+  if (training == nullptr && !item.has("duration") && !reader.misspelt("duration") &&
+      !reader.misspelt("job"))
+    reader.error(fmt::format("{} needs 'duration' or 'job'", reader.subject()),
+                 "example: duration: 2h, or job: bert.yaml");
+  if (training == nullptr) return;
+  for (const std::string_view key : {"duration", "pace", "across_leaves", "resource"})
+    if (const auto* beside = item.find(key))
+      reader.error(beside->key_at, fmt::format("'{}' cannot stand beside 'job'", key),
+                   "the step model says how long a training takes, and where");
+}
+
 void read_classes(Reader& reader, const YamlNode& node, ArrivalsSpec& arrivals) {
   std::set<std::string> names;
   reader.each(node, [&](const YamlNode& item) {
@@ -172,6 +147,7 @@ void read_classes(Reader& reader, const YamlNode& node, ArrivalsSpec& arrivals) 
       reader.error(item.find("name")->value.at,
                    fmt::format("a second class is named '{}'", job.name),
                    "names of classes are unique");
+    check_class(reader, item);
     if (!job.required_topology.empty() && !job.preferred_topology.empty())
       reader.error(item.find("podset-preferred-topology")->key_at,
                    "a class has a required and a preferred topology", "leave one of them out");

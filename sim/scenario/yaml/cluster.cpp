@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <set>
 
 #include "sim/base/unit_text.h"
@@ -39,12 +41,46 @@ const Fields<MachineInline>& machine_fields() {
   return table;
 }
 
+const Fields<SharedGpuSpec>& shared_gpu_fields() {
+  using S = SharedGpuSpec;
+  static const Fields<S> table{
+      required(text_field("resource", &S::resource,
+                          "What jobs ask for, as the device plugin names it.",
+                          "nvidia.com/mig-1g.10gb")),
+      required(number_field("devices", &S::devices, whole(1, 64),
+                            "Of each GPU: MIG instances, or replicas of time slicing.", "7")),
+  };
+  return table;
+}
+
+/// The seven compute slices of a GPU [NVIDIA, MIG User Guide, "Supported MIG Profiles"].
+void check_shared_gpu(Reader& reader, const YamlNode& node, const SharedGpuSpec& shared) {
+  constexpr int kSlices = 7;
+  constexpr std::string_view kMig = "mig-";
+  if (shared.resource == "nvidia.com/gpu" && node.has("resource"))
+    reader.error(node.find("resource")->value.at, "nvidia.com/gpu are whole GPUs",
+                 "example: nvidia.com/gpu.shared, as with renameByDefault: true");
+  const auto at = shared.resource.find(kMig);
+  if (at == std::string::npos || at + kMig.size() + 1 >= shared.resource.size()) return;
+  const int each = shared.resource[at + kMig.size()] - '0';
+  if (each < 1 || each > kSlices || shared.resource[at + kMig.size() + 1] != 'g') return;
+  if (shared.devices > kSlices / each)
+    reader.error(
+        node.find("devices")->value.at,
+        fmt::format("a GPU has {} slices, and so {} instance{} of {} at most", kSlices,
+                    kSlices / each, kSlices / each == 1 ? "" : "s", shared.resource.substr(at)),
+        fmt::format("devices: {}", kSlices / each));
+}
+
 const Fields<AcceleratorSpec>& accelerator_fields() {
   static const Fields<AcceleratorSpec> table{
       required(
           text_field("type", &AcceleratorSpec::type, "Catalog or cloud name.", "P100-PCIE-16")),
       number_field("count", &AcceleratorSpec::count, whole(1, 1024),
                    "Accelerators of one node; default: 1.", "2"),
+      block_field<shared_gpu_fields>("shared", &AcceleratorSpec::shared, check_shared_gpu,
+                                     "Of jobs that share a cluster: each GPU is cut into devices.",
+                                     "{resource: nvidia.com/mig-1g.10gb, devices: 7}"),
   };
   return table;
 }

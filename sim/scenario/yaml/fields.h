@@ -211,6 +211,9 @@ const Fields<PlanSpec>& plan_fields();
 const Fields<PlannedSpec>& planned_fields();
 const Fields<TraceSpec>& trace_spec_fields();
 const Fields<ArrivalsSpec>& arrivals_fields();
+/// A time, a list, or a law (time_law.cpp); nullopt: reported.
+Form time_law_form();
+std::optional<TimeLaw> read_time_law(Reader& reader, const YamlNode& node);
 const Fields<SchedulerSpec>& scheduler_fields();
 const Fields<SlurmSpec>& slurm_fields();
 const Fields<KueueSpec>& kueue_fields();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/scenario/yaml/fields.h"
+#include "sim/scenario/yaml/kueue_checks.h"
 
 // `cluster.scheduler.kueue:`, by the names of kueue.x-k8s.io/v1beta2.
 namespace reckon {
@@ -83,8 +84,9 @@ void read_flavors(Reader& reader, const YamlNode& node, Owner& queue) {
 
 const Fields<ClusterQueueSpec>& cluster_queue_fields() {
   using Q = ClusterQueueSpec;
-  Form flavors{Form::Kind::list};
+  Form flavors{Form::Kind::list}, strategy{Form::Kind::block};
   flavors.fields = &infos_of<flavor_fields>;
+  strategy.fields = &check_rules_infos;
   static const Fields<Q> table{
       required(name_field("name", &Q::name, "Jobs name it as their queue.", "team-a")),
       text_field("cohortName", &Q::cohort, "Queues that lend to each other; default: none.", "all"),
@@ -99,6 +101,11 @@ const Fields<ClusterQueueSpec>& cluster_queue_fields() {
                                       "{whenCanBorrow: TryNextFlavor}"),
       block_field<weight_fields>("fairSharing", &Q::fair_sharing, {}, "Of policy fair sharing.",
                                  "{weight: 2}"),
+      field<Q>(
+          "admissionChecksStrategy", strategy,
+          [](Reader& r, const YamlNode& n, Q& queue) { read_check_rules(r, n, queue); },
+          "What its jobs wait for once they have quota.",
+          "{admissionChecks: [{name: dws, onFlavors: [spot]}]}"),
       required(field<Q>("flavors", flavors, read_flavors<Q>, "Quotas, tried in this order.",
                         "[{name: a100, nominalQuota: 8}]")),
   };
@@ -247,7 +254,8 @@ void read_named(Reader& reader, const YamlNode& node, const Fields<Item>& fields
 const Fields<KueueSpec>& kueue_fields() {
   using K = KueueSpec;
   Form queues{Form::Kind::list}, fair{Form::Kind::block}, cohorts{Form::Kind::list},
-      topologies{Form::Kind::list}, flavors{Form::Kind::list};
+      topologies{Form::Kind::list}, flavors{Form::Kind::list}, checks{Form::Kind::list};
+  checks.fields = &infos_of<admission_check_fields>;
   topologies.fields = &infos_of<topology_fields>;
   flavors.fields = &infos_of<resource_flavor_fields>;
   queues.fields = &infos_of<cluster_queue_fields>;
@@ -267,6 +275,14 @@ const Fields<KueueSpec>& kueue_fields() {
       field<K>("cohorts", cohorts, read_cohorts,
                "Cohorts below others or with quotas of their own; default: flat ones.",
                "[{name: vision, parentName: all}]"),
+      field<K>(
+          "admissionChecks", checks,
+          [](Reader& reader, const YamlNode& node, K& kueue) {
+            read_named(reader, node, admission_check_fields(), "AdmissionCheck",
+                       kueue.admission_checks);
+          },
+          "AdmissionChecks, and how long they take; default: none.",
+          "[{name: dws, ready_after: 20min}]"),
       field<K>(
           "topologies", topologies,
           [](Reader& reader, const YamlNode& node, K& kueue) {
@@ -330,6 +346,7 @@ void check_topologies(Reader& reader, const YamlNode& node, const KueueSpec& kue
 }  // namespace
 
 void check_kueue(Reader& reader, const YamlNode& node, const KueueSpec& kueue) {
+  check_admission_checks(reader, node, kueue);
   check_cohorts(reader, node, kueue);
   check_topologies(reader, node, kueue);
   const auto* queues = node.find("clusterQueues");

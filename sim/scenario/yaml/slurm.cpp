@@ -163,7 +163,8 @@ const Fields<SlurmSpec>& slurm_fields() {
                    "500"),
       word_field("PreemptMode", &S::preempt_mode,
                  "REQUEUE, CANCEL: jobs of a QOS are requeued or cancelled for those of one that "
-                 "lists it under Preempt (PreemptType=preempt/qos); default: OFF.",
+                 "lists it under Preempt (PreemptType=preempt/qos). SUSPEND: they keep their GPUs, "
+                 "so that nobody starts for it. Default: OFF.",
                  "REQUEUE"),
       number_field("PreemptExemptTime", &S::preempt_exempt_time, duration_from_zero(),
                    "A job runs so long before it may be preempted; default: 0s.", "10min"),
@@ -204,14 +205,6 @@ void check_slurm(Reader& reader, const YamlNode& node, const SlurmSpec& slurm) {
                    fmt::format("QOS '{}' preempts '{}', which is not there", q.name, name),
                    "Preempt: names of other QOS");
     }
-  bool suspends = slurm.preempt_mode == SlurmPreemptMode::suspend;
-  for (const SlurmQosSpec& q : slurm.qos)
-    suspends = suspends || q.preempt_mode == SlurmPreemptMode::suspend;
-  if (suspends)
-    reader.error(node.at,
-                 "PreemptMode is SUSPEND, and suspended jobs do not release GRES, so that no GPU "
-                 "becomes free (slurm.conf(5), PreemptMode)",
-                 "PreemptMode: REQUEUE, or CANCEL");
   const bool preempts =
       std::ranges::any_of(slurm.qos, [](const SlurmQosSpec& q) { return !q.preempt.empty(); });
   if (preempts && slurm.preempt_mode == SlurmPreemptMode::off)

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/scenario/yaml/fields.h"
+#include "sim/scenario/yaml/pace_fields.h"
 
 // `trace:`, and what it and `arrivals:` need of `cluster.scheduler:`.
 namespace reckon {
@@ -78,6 +79,30 @@ void check_scheduler_blocks(Reader& reader, const YamlNode& scheduler, const Sch
                  "policies easy_backfill, sjf, slurm, kubernetes");
 }
 
+/// What only jobs that end on cluster.pools can have.
+void check_paces(Reader& reader, const YamlNode& root, const Scenario& scenario) {
+  const SchedulingPolicy policy = scenario.cluster.scheduler->policy;
+  const bool of_queue = !places_pods(policy) && !is_of_gavel(policy);
+  for (const std::string_view key : {"pace", "across_leaves"}) {
+    const auto* there = below(root, "trace", key);
+    if (there == nullptr) continue;
+    if (!of_queue)
+      reader.error(there->key_at, fmt::format("policy {} has no trace.{}", to_text(policy), key),
+                   "policies fifo, easy_backfill, sjf, srtf, las, slurm, kueue, kubernetes");
+    else if (!scenario.trace->nodes.empty())
+      reader.error(there->key_at,
+                   fmt::format("trace.{} is of cluster.pools, and trace.nodes is given", key),
+                   "give the nodes as pools");
+  }
+  if (of_queue) return;
+  for (const PoolSpec& pool : scenario.cluster.pools)
+    if (pool.accelerator && pool.accelerator->shared)
+      reader.error(below(root, "cluster", "pools")->key_at,
+                   fmt::format("pool '{}' has shared GPUs, and policy {} knows none", pool.name,
+                               to_text(policy)),
+                   "policies fifo, easy_backfill, sjf, srtf, las, slurm, kueue, kubernetes");
+}
+
 void read_durations(Reader& reader, const YamlNode& node, TraceSpec& trace) {
   reader.each_entry(node, [&](const std::string& key, const YamlNode& value) {
     if (const auto time = reader.number(value, duration_above_zero()))
@@ -112,6 +137,8 @@ const Fields<TraceSpec>& trace_spec_fields() {
       field<T>("durations", Form{.kind = Form::Kind::map, .item = Form::Kind::duration},
                read_durations, "Format sia: how long a job takes, by its application.",
                "{cifar10: 25min, deepspeech2: 3h}"),
+      pace_field<T>(),
+      across_leaves_field<T>(),
   };
   return table;
 }
@@ -119,6 +146,13 @@ const Fields<TraceSpec>& trace_spec_fields() {
 void check_queue(Reader& reader, const YamlNode& root, const Scenario& scenario) {
   const auto* scheduler = below(root, "cluster", "scheduler");
   if (!scenario.of_queue()) {
+    for (const PoolSpec& pool : scenario.cluster.pools)
+      if (pool.accelerator && pool.accelerator->shared)
+        reader.error(
+            below(root, "cluster", "pools")->key_at,
+            fmt::format("pool '{}' has shared GPUs, which are of jobs that share a cluster",
+                        pool.name),
+            "leave accelerator.shared out, or give trace: or arrivals:");
     const bool meant = root.has("trace") || root.has("arrivals") || reader.misspelt("trace") ||
                        reader.misspelt("arrivals");
     if (scheduler != nullptr && !meant)
@@ -166,6 +200,7 @@ void check_queue(Reader& reader, const YamlNode& root, const Scenario& scenario)
   check_policy(reader, root, scenario.trace ? &*scenario.trace : nullptr,
                scenario.cluster.scheduler->policy);
   check_scheduler_blocks(reader, scheduler->value, *scenario.cluster.scheduler);
+  check_paces(reader, root, scenario);
 }
 
 }  // namespace reckon

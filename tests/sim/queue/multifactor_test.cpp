@@ -287,6 +287,16 @@ TEST_CASE("a QOS requeues jobs of those that it lists under Preempt, no more tha
     CHECK(r.cancelled == 1);
     CHECK(r.gpu_seconds == 5 * 100 + 3 * 9 + 2 * 20);
   }
+  SECTION("PreemptMode SUSPEND: a suspended job keeps its GPUs, so nobody starts for it") {
+    slurm.preempt_mode = SlurmPreemptMode::suspend;
+    const QueueRun r = multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}});
+    CHECK(multifactor_start(r, 2) == 100);
+    CHECK(r.jobs[1].preemptions == 0);
+    slurm.preempt_mode = SlurmPreemptMode::requeue;  // and of the QOS alone
+    slurm.qos[0].preempt_mode = SlurmPreemptMode::suspend;
+    CHECK(multifactor_start(multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}}), 2) ==
+          100);
+  }
   SECTION("that of the QOS goes before the cluster's") {
     slurm.qos[0].preempt_mode = SlurmPreemptMode::cancel;
     CHECK(multifactor_run(multifactor_list(asked), slurm, {{1, 8, 0}}).cancelled == 1);
