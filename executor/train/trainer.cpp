@@ -224,6 +224,10 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
     if (hooks.checkpoint) hooks.checkpoint(steps_done_);
     m.checkpoint = lap.next();
     m.seconds = whole.next();
+    if (auto work = data_.work()) {
+      m.input = work_between(input_done_, *work);
+      input_done_ = std::move(*work);
+    }
     if (hooks.measured) hooks.measured(m);
     if (hooks.stop && hooks.stop(steps_done_)) return;
   }

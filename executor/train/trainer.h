@@ -62,6 +62,8 @@ struct StepMeasurement {
   Seconds seconds{};      // since the step before was measured; `checkpoint` among it
   Seconds data_wait{}, forward{}, backward{}, checkpoint{};
   ExchangeTimes exchange;  // its `apply` is the optimizer
+  /// Of reading ahead, since the step before was measured; nullopt: the source does not say.
+  std::optional<InputWork> input;
 };
 
 /// All may be empty.
@@ -151,6 +153,7 @@ class Trainer {
   TrainerOptions options_;
   Workers& workers_;
   const DataSource& data_;
+  InputWork input_done_;  // by the last step that was measured
   GradientExchange& exchange_;
   SampleFormat format_;
   std::unique_ptr<StepRuntime> runtime_;

@@ -7,6 +7,7 @@
 #include "executor/comm/rendezvous/worker_identity.h"
 #include "executor/train/device_wish.h"
 #include "sim/base/quantity.h"
+#include "sim/scenario/spec/workload.h"
 
 namespace reckon::worker {
 
@@ -29,5 +30,14 @@ struct JobOptions {
   Seconds rendezvous_deadline{300};
   IdentityFlags identity;
 };
+
+/// Where the samples really come from.
+inline DataSpec data_of(const JobOptions& options, DataSpec planned) {
+  const std::string& given = options.data.string();
+  if (!given.empty())
+    planned.path =
+        is_store_location(given) ? given : std::filesystem::absolute(options.data).string();
+  return planned;
+}
 
 }  // namespace reckon::worker

@@ -26,8 +26,7 @@ CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan
                                      const Communicator& ranks, std::int64_t attempt,
                                      const RunDirectory& directory) {
   const PlannedWorkload& job = plan.only_job();
-  DataSpec data = job.data;
-  if (!options.data.empty()) data.path = std::filesystem::absolute(options.data).string();
+  const DataSpec data = data_of(options, job.data);
   CheckpointIdentity identity = identity_of_job(plan, data);
   // An elastic job may have fewer than the plan.
   if (job.restart && job.restart->kind == RestartKind::elastic) identity.ranks = ranks.size();
@@ -140,7 +139,8 @@ void Session::record_run() {
                  .seed = plan_.seed,
                  .catalog_digest = plan_.catalog_digest,
                  .plan_digest = digests_.run,
-                 .planned_digest = digests_.planned});
+                 .planned_digest = digests_.planned,
+                 .data = data_of(options_, job_.data).path});
   for (const SettingChange& change : changes_)
     keep(ChangeRecord{.attempt = environment_.attempt,
                       .step = trainer_.steps_done(),
@@ -189,7 +189,21 @@ void Session::decide_alone(std::int64_t done) {
   save_due_ = is_due(done);
 }
 
+namespace {
+
+void add_input(const std::optional<InputWork>& input, StepRecord& to) {
+  if (!input) return;
+  to.read_samples = input->samples;
+  to.skipped_samples = input->skipped;
+  to.read_bytes = input->read;
+  to.read = input->reading;
+  to.decode_cpu = input->decode_cpu;
+}
+
+}  // namespace
+
 void Session::record(const StepMeasurement& m) {
+  if (m.input && m.input->skipped > 0) report_skipped(*m.input);
   if (m.exchange.skipped && communicator_.rank() == 0)
     print_error(
         fmt::format("reckon-worker: step {} updated nothing: gradients overflow at a loss "
@@ -217,6 +231,7 @@ void Session::record(const StepMeasurement& m) {
                  .loss = m.loss,
                  .delay = waits_for_nobody() ? std::optional(x.delay) : std::nullopt};
     r.other = rest_of(r);
+    add_input(m.input, r);
     keep(r);
   }
   progress_.report(
@@ -299,6 +314,15 @@ void Session::write_weights() {
     tensors.push_back({tensor, bytes.back()});
   }
   write_shard(directory_.weights(), header, tensors);
+}
+
+/// The first is named; all are in the records of their steps.
+void Session::report_skipped(const InputWork& input) {
+  if (std::exchange(skipped_said_, true)) return;
+  print_error(fmt::format(
+      "reckon-worker: warning: {}\n  the next sample is taken in its place; the records of steps "
+      "count further ones (skipped_samples)\n",
+      input.first_skipped));
 }
 
 void Session::finish() {

@@ -63,6 +63,7 @@ class Session {
   void write_weights();
   void record_saves();
   void record(const StepMeasurement& m);
+  void report_skipped(const InputWork& input);
   void amend_interval(const SaveReport& save);
   bool keeps_records() const { return log_ || options_.log_records; }
   /// Somebody watches, who counts starts and records how the run ends.
@@ -99,6 +100,7 @@ class Session {
   bool save_due_ = false, stopped_ = false;
   Orders* orders_ = nullptr;  // nobody gives any
   bool saves_to_regroup_ = true, regroups_ = false;
+  bool skipped_said_ = false;
   bool planned_save_ = false;  // made behind the step that is to be reported
 };
 

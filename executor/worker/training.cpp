@@ -11,6 +11,7 @@
 
 #include "executor/comm/parameter_server/ps_exchange.h"
 #include "executor/comm/parameter_server/worker_exchange.h"
+#include "executor/data/open.h"
 #include "executor/train/held_state.h"
 #include "executor/train/layouts/layout_training.h"
 #include "executor/train/products/matrix.h"
@@ -242,11 +243,10 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
         fmt::format("reckon-worker: warning: --steps {}, but the plan has {}: no more are done "
                     "(--set workload.train.steps={})\n",
                     *options.steps, job.steps, *options.steps));
-  DataSpec data = job.data;
-  if (!options.data.empty()) data.path = std::filesystem::absolute(options.data).string();
+  const DataSpec data = data_of(options, job.data);
   const auto source =
-      open_data(data, loaded.directory, job.model, plan.seed,
-                static_cast<std::int64_t>(job.dataset.samples.value.v), job.zipf_exponent.value);
+      open_samples(data, loaded.directory, job.model, plan.seed,
+                   static_cast<std::int64_t>(job.dataset.samples.value.v), job.zipf_exponent.value);
 
   const std::optional<JobSecret> secret = secret_of(options, me);  // before files are touched
   const RunEnvironment environment = RunEnvironment::read();

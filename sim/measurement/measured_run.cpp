@@ -110,6 +110,33 @@ void add_starts(const Measurements& m, std::vector<MeasuredQuantity>& quantities
   if (!restores.empty()) quantities.push_back(median_of(Measured::restore, restores));
 }
 
+/// How far the cost of input on one machine holds for others of its kind: processors differ.
+constexpr double kOfProcessor = 0.15;
+
+/// What the data loader of rank 0 took for its samples. Files of this machine say nothing of a
+/// store: they are read from its memory.
+void add_input(const Measurements& m, std::vector<MeasuredQuantity>& quantities) {
+  double samples = 0, bytes = 0, reading = 0, decoding = 0;
+  int steps = 0;
+  for (const StepRecord& s : m.steps) {
+    if (s.rank != 0 || !s.read_samples || *s.read_samples == 0) continue;
+    samples += double(*s.read_samples);
+    bytes += s.read_bytes.value_or(Bytes{}).v;
+    reading += s.read.value_or(Seconds{}).count();
+    decoding += s.decode_cpu.value_or(Seconds{}).count();
+    ++steps;
+  }
+  if (samples <= 0) return;
+  const auto add = [&](Measured what, double value, double log_error) {
+    if (value > 0)
+      quantities.push_back({.what = what, .value = value, .log_error = log_error, .values = steps});
+  };
+  add(Measured::decode, decoding / samples, kOfProcessor);
+  add(Measured::sample, bytes / samples, 0);
+  const bool in_store = !m.runs.empty() && is_store_location(m.runs.back().data);
+  if (in_store && reading > 0) add(Measured::read, bytes / reading, 0);
+}
+
 /// What the run waited for: nodes, and to be taken away from. An attempt that ended otherwise had
 /// not been taken away by then.
 void add_waits(const Measurements& m, MeasuredRun& run) {
@@ -204,13 +231,30 @@ std::string_view to_text(Measured q) {
       return "all-reduce";
     case Measured::kernel:
       return "kernel";
+    case Measured::decode:
+      return "decoding a sample";
+    case Measured::sample:
+      return "bytes of a sample";
+    case Measured::read:
+      return "reading samples";
     case Measured::number:
       return "number";
   }
   return "";
 }
 
-std::string_view unit_of(Measured q) { return q == Measured::jitter ? "fraction" : "s"; }
+std::string_view unit_of(Measured q) {
+  switch (q) {
+    case Measured::jitter:
+      return "fraction";
+    case Measured::sample:
+      return "B";
+    case Measured::read:
+      return "B/s";
+    default:
+      return "s";
+  }
+}
 
 std::vector<StepRecord> steady_steps(const Measurements& measurements) {
   const std::vector<StepRecord> useful = measurements.useful_steps();
@@ -228,6 +272,7 @@ MeasuredRun measured_run(std::string file, ScenarioFile scenario,
   if (!measurements.runs.empty()) run.global_batch = measurements.runs.front().global_batch;
   add_saves(measurements, run.quantities);
   add_starts(measurements, run.quantities);
+  add_input(measurements, run.quantities);
   add_waits(measurements, run);
   // Only a run on a cluster has waits for nodes and pods.
   if (!measurements.runs.empty() && measurements.runs.front().workers > 1 &&
@@ -329,6 +374,14 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
           .time.count();
     case Measured::kernel:
       return kernel_time(*of.kernel, plan).count();
+    case Measured::decode:
+      return plan.jobs.front().dataset.decode_cpu_seconds.value;
+    case Measured::sample:
+      return plan.jobs.front().dataset.bytes_per_sample.value.v;
+    case Measured::read:
+      // A rank reads with fewer streams than a node may have: a store that is slower than it was
+      // seen to be is wrong, one that is faster may be right.
+      return std::min(of.value, plan.jobs.front().checkpoint.storage.read_per_node.value.v);
     case Measured::number:
       return 0;  // no plan is needed for it: CalibrationModel
   }

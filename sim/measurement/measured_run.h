@@ -25,10 +25,13 @@ enum class Measured {
   jitter,    // standard deviation over mean of one worker's step
   reduce,    // one all-reduce of a given size between all of the plan's accelerators
   kernel,    // one kernel of the plan's accelerator
+  decode,    // processor time that decoding a sample takes
+  sample,    // bytes of a sample, as stored
+  read,      // bytes a second from the store that the samples are in, at least
   number,    // a number of the catalog itself
 };
 std::string_view to_text(Measured q);
-/// "s", or "fraction".
+/// "s", "fraction", "B" or "B/s".
 std::string_view unit_of(Measured q);
 
 /// What a kernel does, as the step model counts it.

@@ -33,6 +33,7 @@ void for_each_field(R& r, F&& f) {
   f("catalog_digest", r.catalog_digest);
   f("plan_digest", r.plan_digest);
   f("planned_digest", r.planned_digest);
+  f("data", r.data);
 }
 
 template <class R, class F>
@@ -57,6 +58,11 @@ void for_each_field(R& r, F&& f) {
   f("samples", r.samples);
   f("loss", r.loss);
   f("delay_updates", r.delay);
+  f("read_samples", r.read_samples);
+  f("skipped_samples", r.skipped_samples);
+  f("read_bytes", r.read_bytes);
+  f("read_seconds", r.read);
+  f("decode_cpu_seconds", r.decode_cpu);
 }
 
 template <class R, class F>

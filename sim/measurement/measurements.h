@@ -48,6 +48,7 @@ struct RunRecord {
   /// Digests of the artifact that was run and of the one that it was made of for the place where it
   /// runs (sim/scenario/artifact/artifact.h); "": not known, or of none.
   std::string plan_digest, planned_digest;
+  std::string data;  // where its samples were: a path, s3://BUCKET/KEY, or "": they were made up
 };
 
 /// One optimizer step as one rank saw it.
@@ -68,6 +69,12 @@ struct StepRecord {
   std::optional<double> loss;               // mean over the samples; absent: not a number
   /// Asynchronous parameter servers: others' updates between the rank's pull and its own update.
   std::optional<double> delay;
+  // What the rank's data loader did, ahead of steps, since the one before: samples that it made
+  // ready and left out as damaged, their bytes as stored, time in which it waited for bytes, and
+  // processor time of decoding. Absent: the format does not measure it.
+  std::optional<std::int64_t> read_samples, skipped_samples;
+  std::optional<Bytes> read_bytes;
+  std::optional<Seconds> read, decode_cpu;
 };
 
 /// What no part of a step has.

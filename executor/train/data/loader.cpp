@@ -31,8 +31,10 @@ void DataLoader::fill(std::int64_t number, SampleBatch& batch) const {
   const std::int64_t step = number / batches_of_step_, part = number % batches_of_step_;
   const std::int64_t first =
       step * options_.global_batch + options_.first_of_step + part * options_.micro_batch;
+  const std::int64_t samples = source_.samples();
   for (std::int64_t i = 0; i < options_.micro_batch; ++i)
-    source_.read(sample_at(options_.seed, source_.samples(), first + i), batch, i);
+    source_.read_visit(sample_at(options_.seed, samples, first + i), (first + i) / samples, batch,
+                       i);
 }
 
 void DataLoader::serve() {

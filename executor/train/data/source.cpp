@@ -43,6 +43,15 @@ void data::require_classes(const std::filesystem::path& path, const SampleFormat
                                 format.targets[0].ids[0].below));
 }
 
+InputWork work_between(const InputWork& before, const InputWork& now) {
+  return {.samples = now.samples - before.samples,
+          .skipped = now.skipped - before.skipped,
+          .read = now.read - before.read,
+          .reading = now.reading - before.reading,
+          .decode_cpu = now.decode_cpu - before.decode_cpu,
+          .first_skipped = now.first_skipped};
+}
+
 std::unique_ptr<DataSource> open_data(const DataSpec& data, const std::filesystem::path& directory,
                                       const ModelGraph& model, std::uint64_t seed,
                                       std::int64_t samples, double zipf_exponent) {
@@ -66,6 +75,13 @@ std::unique_ptr<DataSource> open_data(const DataSpec& data, const std::filesyste
       return data::open_tokens(path, data::TokenWidth::character, format);
     case DataFormat::clicks:
       return data::open_clicks(std::move(format), seed, samples, zipf_exponent);
+    case DataFormat::image_folder:
+    case DataFormat::webdataset:
+    case DataFormat::tfrecord:
+    case DataFormat::megatron:
+    case DataFormat::numpy:
+      throw DataError(fmt::format("{}: format {} is read by reckon-worker alone", path.string(),
+                                  to_text(data.format)));
     case DataFormat::synthetic:
       break;
   }

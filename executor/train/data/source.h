@@ -2,10 +2,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "executor/train/data/samples.h"
+#include "sim/base/quantity.h"
 #include "sim/scenario/scenario.h"
 
 // Samples on disk, by number. A source knows nothing of epochs, ranks or order: data_order.h does.
@@ -17,17 +19,36 @@ struct DataError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What reading samples has taken since a source was opened, of all threads together.
+struct InputWork {
+  std::int64_t samples = 0, skipped = 0;  // made ready; left out, as they are damaged
+  Bytes read{};                           // of the samples, as they are stored
+  Seconds reading{};                      // on the clock: at least one thread waited for bytes
+  Seconds decode_cpu{};                   // of a processor: decoding, cropping, normalising
+  std::string first_skipped;              // why
+};
+/// What was done between two times; why the first was skipped is that of `now`.
+InputWork work_between(const InputWork& before, const InputWork& now);
+
 class DataSource {
  public:
   virtual ~DataSource() = default;
   virtual std::int64_t samples() const = 0;  // at least 1
   /// Writes sample `index` to place `at` of the batch. From any thread. Throws DataError.
   virtual void read(std::int64_t index, SampleBatch& batch, std::int64_t at) const = 0;
+  /// The same at its visit-th time (from 0): sources that vary a sample vary it with that.
+  virtual void read_visit(std::int64_t index, std::int64_t /*visit*/, SampleBatch& batch,
+                          std::int64_t at) const {
+    read(index, batch, at);
+  }
+  /// nullopt: it does not measure it.
+  virtual std::optional<InputWork> work() const { return std::nullopt; }
 };
 
 /// Opens what the scenario names, for that model. `seed` and `samples` are those of synthetic data
 /// and clicks. Throws DataError where the files are wrong or hold other shapes, ids or classes than
-/// the model takes.
+/// the model takes. Formats that take libraries of their own are opened by
+/// executor/data/open.h, and refused here.
 ///
 /// - cifar10: folder of the binary version, data_batch_1.bin ... data_batch_5.bin
 ///   [Krizhevsky 2009, https://www.cs.toronto.edu/~kriz/cifar.html]; (3, 32, 32), 10 classes,

@@ -33,8 +33,13 @@ std::string optimizer_text(const PlannedWorkload& job) {
 }
 
 std::string data_text(const DataSpec& data) {
-  const std::string format(to_text(data.format));
-  return data.path.empty() ? format : format + " " + data.path;
+  std::string text(to_text(data.format));
+  if (!data.path.empty()) text += " " + data.path;
+  if (data.crop) text += fmt::format(", crop {}", to_text(*data.crop));
+  if (data.resize) text += fmt::format(", resize {}", *data.resize);
+  if (data.flip) text += *data.flip ? ", flipped" : ", not flipped";
+  if (data.damaged == DamagedSample::skip) text += ", damaged samples skipped";
+  return text;
 }
 
 }  // namespace

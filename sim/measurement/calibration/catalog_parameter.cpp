@@ -164,11 +164,9 @@ class ParameterFinder {
     for (Dataset& d : catalog_.datasets) {
       known.push_back(d.name);
       if (d.name != parts_[1]) continue;
-      if (parts_[2] == "decode_cpu_seconds") {
-        auto found = fact(d.decode_cpu_seconds, "vCPU s");
-        return found;
-      }
-      return no_number(std::array<std::string_view, 1>{"decode_cpu_seconds"});
+      if (parts_[2] == "decode_cpu_seconds") return fact(d.decode_cpu_seconds, "vCPU s");
+      if (parts_[2] == "bytes_per_sample") return fact(d.bytes_per_sample, "B");
+      return no_number(std::array<std::string_view, 2>{"decode_cpu_seconds", "bytes_per_sample"});
     }
     return no_such("data set", known);
   }
@@ -265,7 +263,8 @@ std::vector<std::string> parameters_of(const Plan& plan, const Catalog& catalog)
   }
   for (const PlannedWorkload& job : plan.jobs) {
     if (catalog.find_dataset(job.dataset.name) != nullptr)
-      add(fmt::format("datasets/{}/decode_cpu_seconds", job.dataset.name));
+      for (const std::string_view number : {"decode_cpu_seconds", "bytes_per_sample"})
+        add(fmt::format("datasets/{}/{}", job.dataset.name, number));
     if (catalog.find_storage(job.checkpoint.storage.name) == nullptr) continue;
     for (const std::string_view number : {"read_per_node", "write_per_node", "latency"})
       add(fmt::format("storages/{}/{}", job.checkpoint.storage.name, number));

@@ -13,7 +13,7 @@
 //   operations/framework.step_jitter_fraction
 //   links/ethernet/latency                     efficiency, latency
 //   storages/gcs-standard/write_per_node       read_per_node, write_per_node, latency
-//   datasets/imagenet/decode_cpu_seconds
+//   datasets/imagenet/decode_cpu_seconds       decode_cpu_seconds, bytes_per_sample
 //   efficiencies/Volta/fp16/any/matmul         convolution, matmul, attention, memory, half_size,
 //                                              launch; "any" is the row for any stack
 //   efficiencies/Volta/fp16/any/speed          all six at once, faster by a factor; 1 in the

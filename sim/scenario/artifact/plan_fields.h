@@ -20,7 +20,10 @@ RECKON_WORDS(RestartKind, full, in_place, warm_spare, elastic)
 RECKON_WORDS(ElasticBatch, fixed, scaled)
 RECKON_WORDS(LocalTier, peer_memory, local_disk)
 RECKON_WORDS(CheckpointSpec::Mode, none, interval, optimal)
-RECKON_WORDS(DataFormat, synthetic, cifar10, mnist, tokens, text, characters, images, clicks)
+RECKON_WORDS(DataFormat, synthetic, cifar10, mnist, tokens, text, characters, images, clicks,
+             image_folder, webdataset, tfrecord, megatron, numpy)
+RECKON_WORDS(ImageCrop, random, center, none)
+RECKON_WORDS(DamagedSample, fail, skip)
 RECKON_WORDS(Role, worker, chief, parameter_server, evaluator, inference)
 RECKON_WORDS(Metric, time, cost, goodput, samples_per_second, tokens_per_second,
              tokens_per_second_per_accelerator, memory, step_seconds, step_mfu, step_share,
@@ -43,7 +46,7 @@ RECKON_FIELDS(PlannedNotice, policy, stated, own_program, reaction, writer_sprea
 RECKON_FIELDS(PlannedLocalCheckpoint, to, every, replicas, disk)
 RECKON_FIELDS(PlannedCheckpoint, mode, interval, save_mode, notice, save_overhead, storage, local)
 RECKON_FIELDS(PlannedRestart, kind, spares, min_workers, batch, regroup)
-RECKON_FIELDS(DataSpec, format, path)
+RECKON_FIELDS(DataSpec, format, path, endpoint, crop, resize, flip, damaged)
 RECKON_FIELDS(PlannedWorkload, name, path, same_as, submit, model, dataset, precision, stack,
               fp32_gradients, stage_blocks, stage_pools, optimizer, optimizer_settings, data,
               global_batch, total_samples, convergence, samples_factor, steps,

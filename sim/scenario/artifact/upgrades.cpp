@@ -149,7 +149,7 @@ void add_currencies_of_expectations(Json& artifact) {
     if (e.is_object()) e["currency"] = "";
 }
 
-/// Embedding tables travelled whole.
+/// Embedding tables travelled whole, and samples were in files of the machine.
 void add_embeddings(Json& artifact) {
   if (!artifact.is_object() || !artifact.contains("plan")) return;
   Json& plan = artifact["plan"];
@@ -157,6 +157,10 @@ void add_embeddings(Json& artifact) {
   for (Json& job : plan["jobs"]) {
     if (!job.is_object()) continue;
     job["zipf_exponent"] = Json::array({0.0, 0.0, 0.0, false, 0});
+    if (job.contains("data") && job["data"].is_object()) {  // no images were cut, nothing fetched
+      job["data"]["endpoint"] = "";
+      for (const char* key : {"crop", "resize", "flip", "damaged"}) job["data"][key] = Json();
+    }
     if (!job.contains("strategy") || !job["strategy"].is_object()) continue;
     Json& strategy = job["strategy"];
     if (!strategy.contains("servers") || !strategy["servers"].is_object()) continue;

@@ -117,7 +117,21 @@ constexpr auto words_of(LearningRateSchedule) {
                     Word<LearningRateSchedule>{"cosine", LearningRateSchedule::cosine}};
 }
 
-enum class DataFormat { synthetic, cifar10, mnist, tokens, text, characters, images, clicks };
+enum class DataFormat {
+  synthetic,
+  cifar10,
+  mnist,
+  tokens,
+  text,
+  characters,
+  images,
+  clicks,
+  image_folder,
+  webdataset,
+  tfrecord,
+  megatron,
+  numpy
+};
 constexpr auto words_of(DataFormat) {
   return std::array{Word<DataFormat>{"synthetic", DataFormat::synthetic},
                     Word<DataFormat>{"cifar10", DataFormat::cifar10},
@@ -126,7 +140,37 @@ constexpr auto words_of(DataFormat) {
                     Word<DataFormat>{"text", DataFormat::text},
                     Word<DataFormat>{"characters", DataFormat::characters},
                     Word<DataFormat>{"images", DataFormat::images},
-                    Word<DataFormat>{"clicks", DataFormat::clicks}};
+                    Word<DataFormat>{"clicks", DataFormat::clicks},
+                    Word<DataFormat>{"image_folder", DataFormat::image_folder},
+                    Word<DataFormat>{"webdataset", DataFormat::webdataset},
+                    Word<DataFormat>{"tfrecord", DataFormat::tfrecord},
+                    Word<DataFormat>{"megatron", DataFormat::megatron},
+                    Word<DataFormat>{"numpy", DataFormat::numpy}};
+}
+/// Of encoded images, which are decoded, cut and scaled.
+constexpr bool holds_images(DataFormat format) {
+  return format == DataFormat::image_folder || format == DataFormat::webdataset ||
+         format == DataFormat::tfrecord;
+}
+/// May lie in a store as well as in files.
+constexpr bool reads_from_stores(DataFormat format) {
+  return holds_images(format) || format == DataFormat::megatron || format == DataFormat::numpy ||
+         format == DataFormat::tokens;
+}
+
+/// Which part of an image becomes a sample.
+enum class ImageCrop { random, center, none };
+constexpr auto words_of(ImageCrop) {
+  return std::array{Word<ImageCrop>{"random", ImageCrop::random},
+                    Word<ImageCrop>{"center", ImageCrop::center},
+                    Word<ImageCrop>{"none", ImageCrop::none}};
+}
+
+/// What becomes of a sample that cannot be decoded.
+enum class DamagedSample { fail, skip };
+constexpr auto words_of(DamagedSample) {
+  return std::array{Word<DamagedSample>{"fail", DamagedSample::fail},
+                    Word<DamagedSample>{"skip", DamagedSample::skip}};
 }
 
 enum class Role { worker, chief, parameter_server, evaluator, inference };

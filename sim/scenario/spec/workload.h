@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -134,8 +135,17 @@ struct OptimizerSettings {
 /// What a real run reads; the simulator reads `dataset`.
 struct DataSpec {
   DataFormat format = DataFormat::synthetic;
-  std::string path;  // of a file or a folder, relative to the scenario
+  std::string path;      // of a file or a folder, relative to the scenario; or s3://BUCKET/KEY
+  std::string endpoint;  // of the store: "http://host:port"; "": the environment's
+  // Of images. Not given: crop random, resize 256/224 of the model's size, flip with crop random,
+  // damaged fail.
+  std::optional<ImageCrop> crop;
+  std::optional<std::int64_t> resize;  // pixels of the shorter side, before crop center
+  std::optional<bool> flip;
+  std::optional<DamagedSample> damaged;
 };
+/// Of an object store, not of this machine's files.
+inline bool is_store_location(std::string_view path) { return path.starts_with("s3://"); }
 
 struct WorkloadSpec {
   std::optional<ModelSpec> model;

@@ -58,13 +58,70 @@ const Fields<OptimizerKeys>& optimizer_fields() {
 }
 
 const Fields<DataSpec>& data_fields() {
+  constexpr std::optional<ImageCrop> DataSpec::*kCrop = &DataSpec::crop;
+  constexpr std::optional<std::int64_t> DataSpec::*kResize = &DataSpec::resize;
+  constexpr std::optional<bool> DataSpec::*kFlip = &DataSpec::flip;
+  constexpr std::optional<DamagedSample> DataSpec::*kDamaged = &DataSpec::damaged;
   static const Fields<DataSpec> table{
       required(word_field("format", &DataSpec::format, "How the samples are stored.", "cifar10")),
       text_field("path", &DataSpec::path,
-                 "File or folder, relative to the scenario; synthetic data and clicks have none.",
+                 "File or folder, relative to the scenario, or s3://BUCKET/KEY; synthetic data and "
+                 "clicks have none.",
                  "data/cifar-10-batches-bin"),
+      text_field("endpoint", &DataSpec::endpoint,
+                 "Of the S3-compatible store that the path is in; default: AWS_ENDPOINT_URL, else "
+                 "Amazon's.",
+                 "http://127.0.0.1:9000"),
+      word_field("crop", kCrop,
+                 "Of images: a random part (default), the middle, or none, where all are of the "
+                 "model's size.",
+                 "center"),
+      number_field(
+          "resize", kResize, whole(1, 65'536),
+          "Pixels of the shorter side before crop center; default: 256/224 of the model's.", "256"),
+      boolean_field("flip", kFlip, "Of images: one in two is mirrored; default: with crop random.",
+                    "false"),
+      word_field("damaged", kDamaged,
+                 "Of images: one that cannot be decoded ends the run (fail, the default), or the "
+                 "next is taken in its place (skip).",
+                 "skip"),
   };
   return table;
+}
+
+/// Words of the formats that `is_one` names.
+template <class IsOne>
+std::string formats_where(IsOne is_one) {
+  std::vector<std::string_view> names;
+  for (const auto& word : words_of(DataFormat{}))
+    if (is_one(word.value)) names.push_back(word.text);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void check_store(Reader& reader, const YamlNode& node, const DataSpec& data) {
+  const bool in_store = is_store_location(data.path);
+  constexpr std::string_view kScheme = "s3://";
+  if (in_store && (data.path.size() == kScheme.size() || data.path[kScheme.size()] == '/'))
+    reader.error("the path names no bucket", "path: s3://BUCKET/KEY");
+  if (in_store && !reads_from_stores(data.format))
+    reader.error(fmt::format("format {} is not read from a store", to_text(data.format)),
+                 "from a store: " + formats_where(reads_from_stores));
+  if (!node.has("endpoint")) return;
+  if (!in_store) reader.error("an endpoint goes with a path in a store", "path: s3://BUCKET/KEY");
+  if (!data.endpoint.starts_with("http://") && !data.endpoint.starts_with("https://"))
+    reader.error("the endpoint is no http:// or https:// address",
+                 "endpoint: http://127.0.0.1:9000");
+}
+
+void check_images(Reader& reader, const YamlNode& node, const DataSpec& data) {
+  const bool images = holds_images(data.format);
+  for (const char* key : {"crop", "resize", "flip", "damaged"})
+    if (node.has(key) && !images)
+      reader.error(fmt::format("'{}' goes with encoded images, not with format {}", key,
+                               to_text(data.format)),
+                   "formats of encoded images: " + formats_where(holds_images));
+  if (images && data.resize && data.crop != ImageCrop::center)
+    reader.error("'resize' goes with crop: center", "a random crop has a size of its own");
 }
 
 void check_data(Reader& reader, const YamlNode& node, const DataSpec& data) {
@@ -74,6 +131,8 @@ void check_data(Reader& reader, const YamlNode& node, const DataSpec& data) {
                  : made_up                         ? "synthetic data has no path"
                                                    : reader.subject() + " needs 'path'",
                  made_up ? "leave it out" : "the file or folder with the samples");
+  check_store(reader, node, data);
+  check_images(reader, node, data);
 }
 
 }  // namespace

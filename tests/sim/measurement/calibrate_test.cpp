@@ -148,6 +148,53 @@ TEST_CASE("what a worker takes outside the parts of a step is its own number, an
         Approx(1).epsilon(0.03));
 }
 
+TEST_CASE("what decoding and reading samples took corrects the data set and the store") {
+  const std::string text =
+      "name: photos\nworkload:\n  model: resnet50_v1_5\n  dataset: imagenet\n"
+      "  train: {steps: 300}\n  batch_per_accelerator: 8\n  strategy: {kind: single}\n"
+      "cluster:\n  provider: gcp\n  region: us-central1\n"
+      "  pools: [{name: p, machine: n1-standard-16, nodes: 1}]\n";
+  Measurements m;
+  m.runs.push_back({.steps = 300, .data = "s3://bucket/train-"});
+  for (std::int64_t k = 0; k < 30; ++k) {
+    StepRecord step{.step = k, .seconds = Seconds{2}, .compute = Seconds{1.9}};
+    step.read_samples = 8;
+    step.read_bytes = Bytes{8 * 107e3};
+    step.read = Seconds{8 * 107e3 / 4e9};  // 4 GB/s
+    step.decode_cpu = Seconds{8 * 0.005};
+    m.steps.push_back(step);
+  }
+  const auto parameters = [&](const Measurements& measured) {
+    const MeasuredRun run =
+        measured_run("photos", parse_scenario(text, "photos.yaml").value(), measured);
+    return calibrate({&run, 1}, catalog(), *make_fluid_network());
+  };
+  const auto found = parameters(m);
+  REQUIRE(found);
+  const Correction* decode = correction_of(*found, "datasets/imagenet/decode_cpu_seconds");
+  REQUIRE(decode != nullptr);
+  CHECK(decode->catalog.value == 0.008);
+  CHECK(decode->calibrated.value == Approx(0.005).epsilon(0.1));  // known to 18 %, 8 ms to 36 %
+  CHECK(decode->calibrated.high < decode->catalog.high);
+  CHECK(decode->rows == std::vector<std::string>{"photos: decoding a sample"});
+  const Correction* rate = correction_of(*found, "storages/gcs-standard/read_per_node");
+  REQUIRE(rate != nullptr);
+  CHECK(rate->catalog.value == 2e9);
+  CHECK(rate->calibrated.value > 3e9);
+  // A slow stream says nothing: a node may have many.
+  Measurements slow = m;
+  for (StepRecord& step : slow.steps) *step.read *= 40;
+  const auto of_one_stream = parameters(slow);
+  REQUIRE(of_one_stream);
+  CHECK(correction_of(*of_one_stream, "storages/gcs-standard/read_per_node") == nullptr);
+  // Files of this machine say nothing of the store.
+  m.runs[0].data = "/data/imagenet";
+  const auto of_files = parameters(m);
+  REQUIRE(of_files);
+  CHECK(correction_of(*of_files, "datasets/imagenet/decode_cpu_seconds") != nullptr);
+  for (const CalibratedRow& row : of_files->rows) CHECK(row.name != "photos: reading samples");
+}
+
 TEST_CASE("runs that pull to both sides make what is held out worse, and are said to") {
   const std::vector<MeasuredRun> runs{run_on(catalog(), kModel, 8192, 0.01, 3),
                                       run_on(catalog(), kModel, 16384, 0.01, 1.0 / 3)};

@@ -44,10 +44,16 @@ TEST_CASE("every kind of record is read as it was written, digit for digit") {
   run.steps = 1'000'000'000'000;
   run.seed = 0xffff'ffff'ffff'ffff;
   run.workers = 4;
+  run.data = "s3://bucket/train-";
   StepRecord step = step_record(2, 17, 0.1);
   step.at = Seconds{1.0 / 3};
   step.sent = Bytes{123456789};
   step.other = Seconds{0.0023};
+  step.read_samples = 128;
+  step.skipped_samples = 1;
+  step.read_bytes = Bytes{14'080'000};
+  step.read = Seconds{0.04};
+  step.decode_cpu = Seconds{1.1};
   const Span span{"save",
                   "checkpoint_save",
                   0,
@@ -95,6 +101,8 @@ TEST_CASE("every kind of record is read as it was written, digit for digit") {
   CHECK(read->runs.at(0).seed == run.seed);
   CHECK(read->runs.at(0).scenario == run.scenario);
   CHECK(read->steps.at(0).at == step.at);
+  CHECK(read->steps.at(0).decode_cpu == step.decode_cpu);
+  CHECK(read->runs.at(0).data == run.data);
   CHECK(read->timeline.spans.at(0).end == span.end);
   CHECK(read->interruptions.at(0).cause == Interruption::preemption);
   CHECK(read->interruptions.at(0).rank == 3);
@@ -107,6 +115,17 @@ TEST_CASE("a loss that is no number is null, and read as none") {
   const std::string line = to_line(step);
   CHECK(line.find("\"loss\":null") != std::string::npos);
   CHECK(!parse_measurements("x", line)->steps.at(0).loss);
+}
+
+TEST_CASE("what only later versions say of input is absent, and read as nothing measured") {
+  StepRecord step = step_record(0, 0, 1);
+  CHECK(to_json(step).find("read_samples") == std::string::npos);
+  CHECK(!parse_measurements("x", to_line(step))->steps.at(0).decode_cpu);
+  std::string run = to_json(RunRecord{});
+  const std::string data = ",\"data\":\"\"";
+  REQUIRE(run.find(data) != std::string::npos);
+  run.erase(run.find(data), data.size());
+  CHECK(parse_measurements("x", run + "\n")->runs.at(0).data.empty());
 }
 
 TEST_CASE("a last line without its end was never accepted: it is counted, not an error") {

@@ -67,6 +67,40 @@ TEST_CASE("what the optimizer is not told follows the model's family") {
   CHECK(text.optimizer_settings.final_fraction == 0.1);
 }
 
+TEST_CASE("encoded images say how they are cut, and data in a store where it is") {
+  const DataSpec data =
+      job_of(kImages +
+             "  data: {format: webdataset, path: s3://bucket/train-, endpoint: "
+             "http://127.0.0.1:9000, crop: center, resize: 256, flip: true, damaged: skip}\n")
+          .data;
+  CHECK(data.format == DataFormat::webdataset);
+  CHECK(data.endpoint == "http://127.0.0.1:9000");
+  CHECK(data.crop == ImageCrop::center);
+  CHECK(data.resize == 256);
+  CHECK(data.flip == true);
+  CHECK(data.damaged == DamagedSample::skip);
+  const auto errors = [](const std::string& keys) {
+    return training_errors(kImages + "  data: {" + keys + "}\n");
+  };
+  const auto contains = [](const std::string& text) { return Catch::Matchers::Contains(text); };
+  CHECK_THAT(errors("format: tfrecords, path: x"), contains("did you mean 'tfrecord'?"));
+  CHECK_THAT(errors("format: numpy, path: x, crop: center"),
+             contains("'crop' goes with encoded images, not with format numpy") &&
+                 contains("formats of encoded images: image_folder, webdataset, tfrecord"));
+  CHECK_THAT(errors("format: tfrecord, path: x, resize: 256"),
+             contains("'resize' goes with crop: center"));
+  CHECK_THAT(errors("format: tfrecord, path: x, crop: centre"), contains("did you mean 'center'?"));
+  CHECK_THAT(errors("format: cifar10, path: s3://bucket/x"),
+             contains("format cifar10 is not read from a store") &&
+                 contains("from a store: tokens, image_folder, webdataset, tfrecord, megatron, "
+                          "numpy"));
+  CHECK_THAT(errors("format: numpy, path: 's3:///x'"), contains("the path names no bucket"));
+  CHECK_THAT(errors("format: numpy, path: x, endpoint: http://h"),
+             contains("an endpoint goes with a path in a store"));
+  CHECK_THAT(errors("format: numpy, path: s3://b/x, endpoint: h:9000"),
+             contains("the endpoint is no http:// or https:// address"));
+}
+
 TEST_CASE("data names a format and a path, or is synthetic") {
   CHECK(job_of(kImages).data.format == DataFormat::synthetic);
   const DataSpec data = job_of(kImages + "  data: {format: cifar10, path: cifar}\n").data;
