@@ -131,7 +131,8 @@ constexpr std::array kCommands{
         "  reckon run --on kubernetes --attach mlp\n"
         "\n"
         "Exit codes: 0 finished, 1 the run failed, 2 the scenario is wrong or cannot run here,\n"
-        "3 the environment failed, 75 stopped on request behind a checkpoint: --resume goes on\n",
+        "3 the environment failed, 4 stopped by --budget and 75 on request, behind a checkpoint:\n"
+        "--resume goes on\n",
         run_run, run_options_text},
     Command{"status", "show the progress of a run on Kubernetes, by process",
             "reckon status NAME --on kubernetes [options]",

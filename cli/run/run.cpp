@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/run/bound_here.h"
+#include "cli/run/replan.h"
 #include "cli/run/run_kubernetes.h"
 #include "cli/run/run_options.h"
 #include "cli/run/run_parts.h"
@@ -77,60 +78,111 @@ Rebound bound_as_before(Rebound bound, const RunDirectory& directory) {
   return bound;
 }
 
-int run_plan(const RunOptions& options, std::span<const std::string> arguments,
-             const LoadedCatalog& catalog) {
+/// A part of the run, ready to be started: the plan as it is run here, and its forecast.
+struct Part {
+  RunOptions options;  // that make the plan
+  Rebound here;
+  Forecast forecast;
+  std::optional<Usd> budget;
+  const Plan& plan() const { return here.artifact.plan; }
+};
+
+/// Refused where the plan cannot be run. Does not fit in memory: the forecast is not feasible.
+Part make_part(RunOptions options, const LoadedCatalog& catalog) {
   const std::string& file = options.files.front();
   auto loaded = checked(load_plan(file, options, catalog));
   require_one_job(loaded, "a run");
   if (options.seed) loaded.plan.seed = *options.seed;
+  const std::optional<Usd> budget = budget_of(options, loaded);
   const RunArtifact planned = artifact_of(std::move(loaded), file, options);
-  if (planned.container && planned.container->command.empty()) {
-    print_error(
-        "reckon: on this machine the container's image is not started, only its command, and "
-        "workload.container has none\n");
-    return kInputIsWrong;
-  }
   Rebound here = bound_to_this_machine(planned, catalog.operations);
   if (options.resume) here = bound_as_before(std::move(here), directory_of(options, planned.plan));
   if (Diagnostics errors = not_trained_by_worker(here.artifact, file); !errors.empty())
     throw WrongInput(std::move(errors));
-  const Forecast forecast = forecast_with_effects(options, here.artifact.plan);
-  if (!forecast.feasible) {
-    print(forecast_table(forecast));
-    return kInputIsWrong;
-  }
-  keep_save_interval(here.artifact.plan, forecast);
-  const Plan& plan = here.artifact.plan;
-  const LocalRunOptions run = run_options(options, here.artifact, forecast);
-  if (run.resume && !run.foreign &&
-      !may_go_on(plan, run.directory, options.accept_changes, arguments))
-    return kInputIsWrong;
+  Forecast forecast = forecast_with_effects(options, here.artifact.plan);
+  if (forecast.feasible) keep_save_interval(here.artifact.plan, forecast);
+  return {std::move(options), std::move(here), std::move(forecast), budget};
+}
 
-  watch_stop_signals();
-  Display display;
-  const auto metrics = metrics_server(options, display);
+/// Starts the part and watches it to its end, or until it is to go on otherwise.
+RunEnd run_part(const Part& part, LocalRunOptions run, Replanner& replanner, Display& display,
+                MetricsServer* metrics) {
+  const Plan& plan = part.plan();
+  run.budget = part.budget;
+  run.stop_reason = [&] { return stop_requests() == 0 ? replanner.reason() : ""; };
   RunObserver observer;
   observer.status = [&](const RunStatus& s) {
     display.status(s);
-    if (metrics) metrics->publish(run_metrics(plan.name, s, std::chrono::system_clock::now()));
+    if (metrics != nullptr)
+      metrics->publish(run_metrics(plan.name, s, std::chrono::system_clock::now()));
+    replanner.look(s);
   };
   observer.output = [&](std::string_view process, std::string_view line) {
     display.line(fmt::format("[{}] {}", process, line));
   };
   observer.message = [&](const std::string& text) { display.line(text); };
-  if (!run.resume) keep(record_of(plan, forecast, utc_now()));
-  const RunEnd end = run_locally(plan, forecast, run, observer, requested_by_signals);
-  if (!end.ran) display.line(finished_already(run.directory, end.status.steps));
-  const std::optional<Usd> cost = keep_and_draw(plan, forecast, run.directory,
-                                                end.ran ? InHistory::yes : InHistory::no, here.run);
+  replanner.begin(part.options, part.here.artifact, run.directory);
+  return run_locally(plan, part.forecast, run, observer, [&] {
+    const StopRequest asked = requested_by_signals();
+    return asked == StopRequest::none && replanner.stops() ? StopRequest::graceful : asked;
+  });
+}
+
+bool goes_on(const RunEnd& end, const Replanner& replanner) {
+  return replanner.stops() && end.end.verdict == Verdict::stopped && !end.budget_spent &&
+         stop_requests() == 0;
+}
+
+int run_plan(const RunOptions& options, std::span<const std::string> arguments,
+             const LoadedCatalog& catalog) {
+  Part part = make_part(as_decided(options, catalog), catalog);
+  if (const auto& container = part.here.artifact.container;
+      container && container->command.empty()) {
+    print_error(
+        "reckon: on this machine the container's image is not started, only its command, and "
+        "workload.container has none\n");
+    return kInputIsWrong;
+  }
+  if (!part.forecast.feasible) {
+    print(forecast_table(part.forecast));
+    return kInputIsWrong;
+  }
+  LocalRunOptions run = run_options(part.options, part.here.artifact, part.forecast);
+  if (run.resume && !run.foreign &&
+      !may_go_on(part.plan(), run.directory, options.accept_changes, arguments))
+    return kInputIsWrong;
+
+  watch_stop_signals();
+  Display display;
+  const auto metrics = metrics_server(options, display);
+  if (!run.resume) keep(record_of(part.plan(), part.forecast, utc_now()));
+  Replanner replanner(options, {deadline_of(options, part.plan()), part.budget}, arguments, catalog,
+                      display);
+  RunEnd end = run_part(part, run, replanner, display, metrics.get());
+  while (goes_on(end, replanner)) {
+    display.line("the run " + replanner.reason());
+    RunOptions next = part.options;
+    next.resume = true;
+    std::ranges::move(replanner.take(), std::back_inserter(next.overrides));
+    const int starts = end.end.attempts;
+    part = make_part(std::move(next), catalog);
+    run = run_options(part.options, part.here.artifact, part.forecast);
+    end = run_part(part, run, replanner, display, metrics.get());
+    end.end.attempts += starts;
+  }
+  const Forecast& forecast = part.forecast;
+  if (!end.ran && !end.budget_spent)
+    display.line(finished_already(run.directory, end.status.steps));
+  const std::optional<Usd> cost =
+      keep_and_draw(part.plan(), forecast, run.directory, end.ran ? InHistory::yes : InHistory::no,
+                    part.here.run);
   if (end.end.verdict != Verdict::finished)
-    display.line(
-        how_to_go_on(plan, run.directory, end.checkpoint, run.foreign.has_value(), arguments));
+    display.line(how_to_go_on(part.plan(), run.directory, end, run.foreign.has_value(), arguments));
   if (options.format == OutputFormat::json)
     print(run_json(end, forecast, cost));
   else
     print(run_summary(end, forecast, cost) +
-          (here.run ? own_evidence_sentence(here.evidence) : ""));
+          (part.here.run ? own_evidence_sentence(part.here.evidence) : ""));
   return end.end.exit_code;
 }
 

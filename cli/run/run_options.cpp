@@ -29,6 +29,15 @@ Read metrics_address(std::optional<ListenAddress>& to) {
   };
 }
 
+Read money_amount(std::optional<MoneyText>& to) {
+  return [&to](const std::string& name, const std::string& text) {
+    const auto amount = parse_money(text);
+    if (!amount) throw UsageError(fmt::format("--{}: {}", name, amount.error()));
+    if (!(amount->amount > 0)) throw UsageError(fmt::format("--{} must be above 0", name));
+    to = *amount;
+  };
+}
+
 void refuse_outside_of_cluster(const RunOptions& o) {
   refuse_given(
       {{"context", !o.context.empty()},
@@ -45,6 +54,10 @@ void refuse_outside_of_cluster(const RunOptions& o) {
 }
 
 void refuse_in_cluster(const RunOptions& o) {
+  if (o.replan == ReplanMode::automatic)
+    throw UsageError("--replan auto is for runs on this machine: in a cluster the plan stays");
+  if (o.budget)
+    throw UsageError("--budget is for runs on this machine: in a cluster nothing stops at it yet");
   if (o.accept_changes)
     throw UsageError("--accept-changes is for runs on this machine: in a cluster the plan stays");
   if (!o.attach.empty() && !o.files.empty())
@@ -76,6 +89,11 @@ std::vector<Option> RunOptions::declared() {
       {{"accept-changes", "", "with --resume: resume although the training settings changed"},
        given(accept_changes)},
       {deadline_text(), duration(deadline)},
+      {{"budget", "MONEY", "stop behind a checkpoint before the cost passes this, such as 20USD"},
+       money_amount(budget)},
+      {{"replan", words<ReplanMode>(),
+        "when the deadline or budget will be missed: say what helps, or do it (ask)"},
+       word(replan)},
       {{"notice", "DURATION", "grace period for a final checkpoint (30s)"}, duration(notice)},
       {{"retries", "N", "restarts before the job fails (the service's)"}, whole_retries(retries)},
       {{"retry-delay", "DURATION",

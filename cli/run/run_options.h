@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -6,8 +7,19 @@
 
 #include "cli/run/cluster_options.h"
 #include "executor/http/listen_address.h"
+#include "sim/base/unit_text.h"
+#include "sim/base/words.h"
 
 namespace reckon::cli {
+
+/// What is done for a run that will miss its deadline or budget: nothing, a line that says what
+/// helps, or that.
+enum class ReplanMode { off, ask, automatic };
+constexpr auto words_of(ReplanMode) {
+  return std::array{Word<ReplanMode>{"off", ReplanMode::off},
+                    Word<ReplanMode>{"ask", ReplanMode::ask},
+                    Word<ReplanMode>{"auto", ReplanMode::automatic}};
+}
 
 struct RunOptions : Files,
                     KubernetesObjects,
@@ -25,6 +37,8 @@ struct RunOptions : Files,
   std::optional<std::int64_t> checkpoint_steps;
   bool resume = false, accept_changes = false;
   std::optional<Seconds> deadline, hang, retry_delay;
+  std::optional<MoneyText> budget;
+  ReplanMode replan = ReplanMode::ask;
   Seconds notice{30};
   std::optional<int> retries;
   std::optional<ListenAddress> metrics;

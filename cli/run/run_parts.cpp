@@ -25,6 +25,7 @@
 #include "sim/measurement/measured_run.h"
 #include "sim/measurement/run_bill.h"
 #include "sim/measurement/run_timeline.h"
+#include "sim/scenario/resolve/pricing.h"
 
 namespace reckon::cli {
 namespace {
@@ -36,10 +37,22 @@ Seconds modelled_step(const Plan& plan, const Forecast& forecast) {
   return factor > 0 ? forecast.step.step / factor : forecast.step.step;
 }
 
-/// What the run took, beside what was forecast of it.
-void keep_run(const Plan& plan, const Forecast& forecast, const Measurements& measured,
+/// The first attempt since which all ran the plan that the last ran.
+std::int64_t first_of_last_plan(const Measurements& measured) {
+  std::int64_t first = 0;
+  for (const RunRecord& run : measured.runs)
+    if (run.plan_digest != measured.runs.back().plan_digest)
+      first = std::max(first, run.attempt + 1);
+  return first;
+}
+
+/// What the run took, beside what was forecast of it. Steps are those under its last plan; of a
+/// run that had several it is no evidence how long one takes from its start on.
+void keep_run(const Plan& plan, const Forecast& forecast, Measurements measured,
               const RunDirectory& directory, const std::optional<OwnRun>& here) {
   if (measured.ends.empty() || !measured.ends.back().finished) return;
+  const std::int64_t first = first_of_last_plan(measured);
+  std::erase_if(measured.steps, [&](const StepRecord& s) { return s.attempt < first; });
   HistoryRecord record = record_of(plan, forecast, utc_now());
   record.kind = HistoryRecord::Kind::run;
   const double took = measured.ends.back().at.count();
@@ -49,7 +62,7 @@ void keep_run(const Plan& plan, const Forecast& forecast, const Measurements& me
   for (const StepRecord& s : steady_steps(measured)) steps.push_back(s.seconds.count());
   if (!steps.empty()) record.step_seconds = quantile(std::move(steps), 0.5);
   record.directory = directory.root.string();
-  if (here) record.own = measured_as(*here, modelled_step(plan, forecast), measured);
+  if (here && first == 0) record.own = measured_as(*here, modelled_step(plan, forecast), measured);
   keep(record);
 }
 
@@ -95,6 +108,24 @@ std::optional<Seconds> deadline_of(const RunOptions& options, const Plan& plan) 
       tightest = std::min(tightest.value_or(Seconds::max()), Seconds{e.value});
   }
   return tightest;
+}
+
+std::optional<Usd> budget_of(const RunOptions& options, const LoadedPlan& loaded) {
+  if (!options.budget) return std::nullopt;
+  Diagnostics problems;
+  const auto refuse = [&](const std::string& at, std::string what, std::string hint) {
+    problems.push_back(
+        {Severity::error, loaded.file.places.find(at), std::move(what), std::move(hint)});
+  };
+  const auto usd = planning::to_usd_rate(*options.budget, loaded.file.scenario.prices);
+  if (!usd) refuse("prices", "--budget: " + usd.error(), "prices: {currency: EUR, usd_rate: 0.92}");
+  for (const PlannedPool& pool : loaded.plan.pools)
+    if (!pool.price.known)
+      refuse("cluster.pools." + pool.name,
+             fmt::format("--budget needs prices, and that of pool '{}' is unknown", pool.name),
+             "price: 2 USD/h in a machine of your own, or prices: {rates: {MACHINE: 4.10 USD/h}}");
+  if (!problems.empty()) throw WrongInput(std::move(problems));
+  return Usd{usd->v};
 }
 
 RetryRules retry_of(const RunOptions& options, RetryRules rules) {
@@ -176,7 +207,9 @@ std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
   LifeResult life;
   life.timeline = timeline_of(*measured);
   write_file(directory.trace(), trace_json(plan, life));
-  if (!forecast.rates || measured->ends.empty()) return std::nullopt;
+  if (measured->ends.empty()) return std::nullopt;
+  if (const auto& spent = measured->ends.back().spent) return Usd{*spent};
+  if (!forecast.rates) return std::nullopt;
   return to_usd(bill_of(*forecast.rates, *measured).total);
 }
 

@@ -41,6 +41,9 @@ class Display {
 
 /// The deadline that was given, else the tightest upper bound on time that the scenario expects.
 std::optional<Seconds> deadline_of(const RunOptions& options, const Plan& plan);
+/// --budget in USD. Throws WrongInput where the scenario does not say what a USD costs in its
+/// currency, or where a price of the plan is unknown. nullopt: none was given.
+std::optional<Usd> budget_of(const RunOptions& options, const LoadedPlan& loaded);
 /// The service's rules, changed by --retries and --retry-delay. Where the service waits for nothing
 /// a run does, a second that doubles up to a minute: what ends a job at once would end it a
 /// thousand times an hour, and nobody could read why.

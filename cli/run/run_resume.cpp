@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "cli/output.h"
@@ -13,10 +14,39 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The user's command with these words in place of --resume and --accept-changes; whoever types it
-/// gets what it says, whatever is in the names.
+/// Without an option and its value.
+std::vector<std::string> without(const std::string& option,
+                                 std::span<const std::string> arguments) {
+  std::vector<std::string> words;
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    if (arguments[k] == option)
+      ++k;
+    else if (!arguments[k].starts_with(option + '='))
+      words.push_back(arguments[k]);
+  }
+  return words;
+}
+
+/// The same into a directory that is not there yet.
+std::string command_elsewhere(std::span<const std::string> arguments, const fs::path& taken) {
+  fs::path free;
+  for (int n = 2; free.empty() || fs::exists(free); ++n)
+    free = fmt::format("{}-{}", taken.string(), n);
+  return command_with(without("--out", arguments),
+                      std::vector<std::string>{"--out", free.string()});
+}
+
+/// Enough for the run with 95 %, in two digits.
+std::string budget_for(const RunEnd& end) {
+  const double needs = end.status.estimate.cost_usd->p95;
+  const double digit = std::pow(10, std::floor(std::log10(needs)) - 1);
+  return fmt::format("{:.12g}USD", std::ceil(needs / digit) * digit);
+}
+
+}  // namespace
+
 std::string command_with(std::span<const std::string> arguments,
-                         std::initializer_list<std::string> words) {
+                         std::span<const std::string> words) {
   std::string command = "reckon run";
   for (const std::string& word : arguments)
     if (word != "--resume" && word != "--accept-changes") command += ' ' + shell_word(word);
@@ -24,34 +54,17 @@ std::string command_with(std::span<const std::string> arguments,
   return command;
 }
 
-/// The same into a directory that is not there yet.
-std::string command_elsewhere(std::span<const std::string> arguments, const fs::path& taken) {
-  std::vector<std::string> words;
-  for (std::size_t k = 0; k < arguments.size(); ++k) {
-    if (arguments[k] == "--out")
-      ++k;
-    else if (!arguments[k].starts_with("--out="))
-      words.push_back(arguments[k]);
-  }
-  fs::path free;
-  for (int n = 2; free.empty() || fs::exists(free); ++n)
-    free = fmt::format("{}-{}", taken.string(), n);
-  return command_with(words, {"--out", free.string()});
-}
-
-}  // namespace
-
 bool may_go_on(const Plan& plan, const RunDirectory& directory, bool accepted,
                std::span<const std::string> arguments) {
   try {
     const auto changes =
         changes_since(directory.checkpoints(), identity_of_job(plan, plan.only_job().data));
     if (changes.empty() || accepted) return true;
-    print_error(
-        fmt::format("reckon: error: {} was trained under other settings:\n{}"
-                    "go on under those, or take the new ones with: {}\n",
-                    directory.root.string(), to_text(changes),
-                    command_with(arguments, {"--resume", "--accept-changes"})));
+    print_error(fmt::format(
+        "reckon: error: {} was trained under other settings:\n{}"
+        "go on under those, or take the new ones with: {}\n",
+        directory.root.string(), to_text(changes),
+        command_with(arguments, std::vector<std::string>{"--resume", "--accept-changes"})));
   } catch (const ForeignCheckpoint& e) {
     print_error(fmt::format("reckon: error: {}\nbegin anew with: {}\n", e.what(),
                             command_elsewhere(arguments, directory.root)));
@@ -66,21 +79,31 @@ std::string finished_already(const RunDirectory& directory, std::int64_t steps) 
       directory.root.string(), steps);
 }
 
-std::string how_to_go_on(const Plan& plan, const RunDirectory& directory,
-                         std::optional<std::int64_t> checkpoint, bool foreign,
-                         std::span<const std::string> arguments) {
-  const std::string again = command_with(arguments, {"--resume"});
-  if (foreign && !checkpoint) return "go on with: " + again;
-  if (!checkpoint)
+std::string how_to_go_on(const Plan& plan, const RunDirectory& directory, const RunEnd& end,
+                         bool foreign, std::span<const std::string> arguments) {
+  std::vector<std::string> words(arguments.begin(), arguments.end());
+  if (end.budget_spent && end.status.estimate.cost_usd) {
+    words = without("--budget", arguments);
+    words.insert(words.end(), {"--budget", budget_for(end)});
+  }
+  // A run that was not started left nothing to be resumed.
+  const bool begun = end.ran || end.checkpoint;
+  const std::string again = begun ? command_with(words, std::vector<std::string>{"--resume"})
+                                  : command_with(words, std::vector<std::string>{});
+  if (!begun) return "nothing was started; begin with: " + again;
+  if (foreign && !end.checkpoint) return "go on with: " + again;
+  if (!end.checkpoint)
     return "there is no checkpoint that a run could go on from; begin anew with: " + again;
-  const std::string where = fmt::format("checkpoint at step {}; go on with: ", *checkpoint);
+  const std::string where = fmt::format("checkpoint at step {}; go on with: ", *end.checkpoint);
   if (foreign) return where + again;
   try {
     // What was accepted and not saved since has to be accepted again.
     const bool changed =
         !changes_since(directory.checkpoints(), identity_of_job(plan, plan.only_job().data))
              .empty();
-    return where + (changed ? command_with(arguments, {"--resume", "--accept-changes"}) : again);
+    return where +
+           (changed ? command_with(words, std::vector<std::string>{"--resume", "--accept-changes"})
+                    : again);
   } catch (const ForeignCheckpoint& e) {
     return fmt::format("{}\nbegin anew with: {}", e.what(),
                        command_elsewhere(arguments, directory.root));

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "executor/launch/run_tracker.h"
 #include "executor/train/records/run_directory.h"
 #include "sim/scenario/plan.h"
 
@@ -16,13 +17,18 @@ namespace reckon::cli {
 bool may_go_on(const Plan& plan, const RunDirectory& directory, bool accepted,
                std::span<const std::string> arguments);
 
+/// The user's command with these words in place of --resume and --accept-changes; whoever types it
+/// gets what it says, whatever is in the names.
+std::string command_with(std::span<const std::string> arguments,
+                         std::span<const std::string> words);
+
 /// Of a run that had taken its last step before: that nothing was run, and what goes further.
 std::string finished_already(const RunDirectory& directory, std::int64_t steps);
 
-/// Behind a run that has not finished: the command that goes on with it. `foreign`: a program that
-/// is not ours, which knows itself what it goes on from.
-std::string how_to_go_on(const Plan& plan, const RunDirectory& directory,
-                         std::optional<std::int64_t> checkpoint, bool foreign,
-                         std::span<const std::string> arguments);
+/// Behind a run that has not finished: the command that goes on with it, behind one that its budget
+/// ended with a budget that does for the rest. `foreign`: a program that is not ours, which knows
+/// itself what it goes on from.
+std::string how_to_go_on(const Plan& plan, const RunDirectory& directory, const RunEnd& end,
+                         bool foreign, std::span<const std::string> arguments);
 
 }  // namespace reckon::cli

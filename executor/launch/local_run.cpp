@@ -11,12 +11,14 @@
 #include "executor/launch/local_job.h"
 #include "executor/launch/local_metrics.h"
 #include "executor/launch/run_files.h"
+#include "executor/launch/run_money.h"
 #include "executor/launch/standing_processes.h"
 #include "executor/train/checkpoint/checkpoint_set.h"
 #include "executor/train/recipe.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
+#include "sim/step/step.h"
 
 namespace reckon {
 namespace {
@@ -33,6 +35,7 @@ class LocalRun {
                 .processes = processes() + spare_processes(plan),
                 .steps = job().steps,
                 .leaves_weights = !options.foreign,
+                .digest = options.digests.run,
                 .plan = options.plan,
                 .forecast_text = options.forecast_text}),
         tracker_(forecast, job().steps, options.deadline) {
@@ -46,19 +49,27 @@ class LocalRun {
     job_.arguments = options.arguments;
     job_.clock = files_.before().clock;
     job_.lock = files_.lock();
-    tracker_.take_up(files_.before().steps, files_.before().checkpoints,
-                     files_.before().interruptions);
+    const EarlierPart& before = files_.before();
+    tracker_.take_up(before.steps, before.checkpoints, before.interruptions, before.of_this_plan);
+    if (forecast.rates) {
+      money_.emplace(*forecast.rates, before, options.budget, checkpoint_save_time(plan, job()));
+      tracker_.count_money(money_->spending(), money_->budget());
+    }
     if (!files_.before().damage.empty()) say(files_.before().damage);
   }
 
   RunEnd run(const std::function<StopRequest()>& stop) {
     if (const auto& finished = files_.before().finished) return as_it_ended(*finished);
+    const Seconds starts = plan_.job_start.framework_start.value;
+    if (money_ && money_->passes(job_.clock.now() + starts, tracker_.longest_step()))
+      return out_of_money({.ran = false});
+    const auto asked = [&] { return request(stop); };
     SuperviseOptions how;
     how.retry = options_.retry;
     how.first_attempt = files_.before().attempt;
     how.checkpoint = [this] { return newest_checkpoint(); };
     how.gang = [this](std::int64_t attempt) { return gang(attempt); };
-    if (foreign_) how.run = [&](std::int64_t attempt) { return run_foreign(attempt, stop); };
+    if (foreign_) how.run = [&](std::int64_t attempt) { return run_foreign(attempt, asked); };
     SuperviseEvents events;
     events.starting = [this](std::int64_t attempt) { on_start(attempt); };
     events.interrupted = [this](std::int64_t attempt, const GangEnd& end, Seconds delay) {
@@ -68,7 +79,8 @@ class LocalRun {
     events.gang.progress = [this](int member, const ProgressReport& r) { on_progress(member, r); };
     events.gang.tick = [this] { show(); };
     RunEnd end;
-    end.end = supervise(how, events, stop);
+    end.end = supervise(how, events, asked);
+    explain_stop(end);
     record_end(end.end);
     end.status = tracker_.at(job_.clock.now());
     end.checkpoint = newest_checkpoint();
@@ -83,6 +95,38 @@ class LocalRun {
     end.checkpoint = newest_checkpoint();
     return end;
   }
+
+  // ---- its end before the last step
+
+  StopRequest request(const std::function<StopRequest()>& stop) {
+    const StopRequest asked = stop ? stop() : StopRequest::none;
+    return money_ ? money_->request(asked, job_.clock.now(), tracker_.longest_step()) : asked;
+  }
+
+  RunEnd out_of_money(RunEnd end) {
+    const Seconds now = job_.clock.now();
+    end.budget_spent = true;
+    end.end = {Verdict::stopped, kExitBudgetSpent,
+               end.ran ? money_->reason(now) : money_->reason_not_to_start(), end.end.attempts};
+    end.status = tracker_.at(now);
+    end.checkpoint = newest_checkpoint();
+    return end;
+  }
+
+  /// Nobody but the user says by himself why.
+  void explain_stop(RunEnd& end) {
+    if (end.end.verdict != Verdict::stopped) return;
+    if (money_ && money_->is_out()) end = out_of_money(std::move(end));
+    if (end.budget_spent || !options_.stop_reason) return;
+    if (std::string why = options_.stop_reason(); !why.empty()) end.end.reason = std::move(why);
+  }
+
+  void on_save(Seconds blocked, Seconds took) {
+    tracker_.saved(blocked);
+    if (money_) money_->saved(took);
+  }
+
+  // ---- its processes
 
   const PlannedWorkload& job() const { return plan_.only_job(); }
   int processes() const {
@@ -160,7 +204,7 @@ class LocalRun {
       if (const auto* run = std::get_if<RunRecord>(&record)) on_resumed(run->first_step);
       if (const auto* saved = std::get_if<CheckpointRecord>(&record)) {
         saved_ = saved->step;
-        tracker_.saved(saved->blocked);
+        on_save(saved->blocked, saved->seconds);
       }
       const auto* step = std::get_if<StepRecord>(&record);
       if (step == nullptr) continue;
@@ -218,7 +262,7 @@ class LocalRun {
     tracker_.set_phase(to_text(r.phase));
     if (!done) return;
     tracker_.step_done(r.step, r.seconds, r.samples, r.loss);
-    if (r.saved) tracker_.saved(*r.saved);
+    if (r.saved) on_save(*r.saved, *r.saved);
   }
 
   /// Steps that are done and not in a checkpoint are to be done again.
@@ -295,6 +339,7 @@ class LocalRun {
     r.at = job_.clock.now();
     r.steps_done = tracker_.steps_done();
     r.detail = end.reason;
+    if (money_) r.spent = to_usd(money_->spending().at(r.at)).v;
     files_.measurements().append(r);
   }
 
@@ -317,6 +362,7 @@ class LocalRun {
   /// Behind the lock of files_: an earlier start's is of no use to anybody any more.
   std::optional<JobSecretFile> secret_;
   RunTracker tracker_;
+  std::optional<RunMoney> money_;  // nullopt: a price is unknown
   LocalJob job_;
   std::vector<std::int64_t> done_;             // by rank: its steps
   std::optional<ForeignProgram> foreign_;      // nullopt: reckon-worker

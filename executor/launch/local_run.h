@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/launch/progress_reader.h"
+#include "executor/launch/run_money.h"
 #include "executor/launch/run_tracker.h"
 #include "executor/train/records/run_directory.h"
 #include "sim/forecast/forecast.h"
@@ -34,6 +35,12 @@ struct LocalRunOptions {
   Seconds notice{30};
   Seconds progress_deadline{60}, start_deadline{300}, grace{5};
   std::optional<Seconds> deadline;  // of the job, from its first start
+  /// Of the whole run, in money; needs the forecast's prices. It stops behind a checkpoint when one
+  /// more step and its save would pass it.
+  std::optional<Usd> budget;
+  /// Why it is asked to stop, where that is not the user's wish; "": it is, or nobody asks.
+  /// Recorded as the end's detail.
+  std::function<std::string()> stop_reason;
 };
 
 /// Of a run that has finished nothing is started and no record is added. Throws FileError where the

@@ -73,6 +73,11 @@ EarlierPart look_back(const RunFilesOptions& options) {
   before.damage = damage_told(*read, file);
   before.steps = read->steps;
   before.checkpoints = read->checkpoints;
+  before.runs = read->runs;
+  before.ends = read->ends;
+  for (const RunRecord& run : read->runs)
+    if (!options.digest.empty() && !run.plan_digest.empty() && run.plan_digest != options.digest)
+      before.of_this_plan = std::max(before.of_this_plan, run.attempt + 1);
   before.interruptions = std::int64_t(read->interruptions.size());
   for (const CheckpointRecord& c : read->checkpoints)
     if (c.action == CheckpointAction::save)

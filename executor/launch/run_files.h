@@ -18,6 +18,9 @@ struct EarlierPart {
   std::int64_t attempt = 0;  // of the next start
   std::vector<StepRecord> steps;
   std::vector<CheckpointRecord> checkpoints;
+  std::vector<RunRecord> runs;
+  std::vector<EndRecord> ends;
+  std::int64_t of_this_plan = 0;  // its first attempt since which all ran RunFilesOptions::digest
   std::int64_t interruptions = 0;
   std::optional<std::int64_t> checkpoint;  // the newest that was saved
   /// It is the whole of RunFilesOptions::steps: how it ended. Nothing is left to be run.
@@ -38,6 +41,7 @@ struct RunFilesOptions {
   /// That part must have left what it trained: the last checkpoint, every byte of it, and the
   /// weights. Else there is something to be done again.
   bool leaves_weights = true;
+  std::string digest;         // of the artifact; empty: nobody asks which attempts ran it
   std::string plan;           // the artifact: the directory's plan.reckon; empty: none
   std::string forecast_text;  // of that plan: forecast.json; empty: the one that is there stays
 };

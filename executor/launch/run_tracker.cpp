@@ -27,17 +27,23 @@ RunTracker::RunTracker(const Forecast& forecast, std::int64_t steps,
 }
 
 void RunTracker::take_up(const std::vector<StepRecord>& steps,
-                         const std::vector<CheckpointRecord>& saves, std::int64_t interruptions) {
+                         const std::vector<CheckpointRecord>& saves, std::int64_t interruptions,
+                         std::int64_t of_this_plan) {
   std::int64_t attempt = -1;
   auto save = saves.begin();
   const auto add_saves = [&](std::optional<std::int64_t> before) {  // of this attempt's, in order
     for (; save != saves.end() && save->attempt <= attempt; ++save) {
       if (before && save->attempt == attempt && save->step > *before) return;
-      if (save->action == CheckpointAction::save && !save->emergency) saved(save->blocked);
+      if (save->action == CheckpointAction::save && !save->emergency &&
+          save->attempt >= of_this_plan)
+        saved(save->blocked);
     }
   };
   for (const StepRecord& s : steps) {
     if (s.rank != 0) continue;
+    status_.steps_done = s.step + 1;
+    status_.loss = s.loss;
+    if (s.attempt < of_this_plan) continue;
     add_saves(s.step);
     live_.add_step(s.seconds, s.attempt != attempt);
     if (s.attempt != attempt)
@@ -45,12 +51,22 @@ void RunTracker::take_up(const std::vector<StepRecord>& steps,
     else
       add_recent(s.seconds, s.samples);
     attempt = s.attempt;
-    status_.steps_done = s.step + 1;
-    status_.loss = s.loss;
   }
   add_saves(std::nullopt);
   for (std::int64_t k = 0; k < interruptions; ++k) live_.add_interruption();
   status_.interruptions += interruptions;
+}
+
+void RunTracker::count_money(RunSpending spending, std::optional<Usd> budget) {
+  live_.set_spent(to_usd(spending.before()), spending.since());
+  if (budget) live_.set_budget(*budget);
+  status_.budget = budget;
+  spending_ = std::move(spending);
+}
+
+Seconds RunTracker::longest_step() const {
+  return recent_.empty() ? status_.step_forecast
+                         : Seconds{*std::max_element(recent_.begin(), recent_.end())};
 }
 
 void RunTracker::begin_attempt(std::int64_t attempt) {
@@ -91,6 +107,7 @@ const RunStatus& RunTracker::at(Seconds elapsed) {
   status_.samples_per_second = status_.step.count() > 0
                                    ? SamplesPerSecond{samples_ / status_.step.count()}
                                    : SamplesPerSecond{};
+  if (spending_) status_.spent = to_usd(spending_->at(elapsed));
   status_.estimate = live_.at(elapsed, status_.steps_done);
   return status_;
 }

@@ -11,6 +11,7 @@
 #include "sim/forecast/forecast.h"
 #include "sim/measurement/live_forecast.h"
 #include "sim/measurement/measurements.h"
+#include "sim/measurement/run_spending.h"
 
 // A run as whoever watches it sees it, wherever its processes are.
 namespace reckon {
@@ -27,6 +28,7 @@ struct RunStatus {
   Seconds elapsed{};  // since the first start
   LiveEstimate estimate;
   std::optional<Seconds> deadline;
+  std::optional<Usd> spent, budget;  // nullopt: a price is unknown; none was given
 };
 
 struct RunObserver {
@@ -39,7 +41,8 @@ struct RunEnd {
   SupervisedEnd end;
   RunStatus status;                        // the last
   std::optional<std::int64_t> checkpoint;  // newest complete one: where a resumed run goes on
-  bool ran = true;  // false: the run had finished before, nothing was started
+  bool ran = true;            // false: the run had finished before, nothing was started
+  bool budget_spent = false;  // it was stopped, or not started, because more would pass the budget
 };
 
 /// Steps of rank 0 and interruptions become a RunStatus.
@@ -48,9 +51,12 @@ class RunTracker {
   /// `forecast` must be feasible.
   RunTracker(const Forecast& forecast, std::int64_t steps, std::optional<Seconds> deadline);
 
-  /// What an earlier part of the run has measured.
+  /// What an earlier part of the run has measured. Attempts before `of_this_plan` ran another plan:
+  /// of them only counts how far they came.
   void take_up(const std::vector<StepRecord>& steps, const std::vector<CheckpointRecord>& saves,
-               std::int64_t interruptions);
+               std::int64_t interruptions, std::int64_t of_this_plan = 0);
+  /// The run's money, and its limit; nullopt: none.
+  void count_money(RunSpending spending, std::optional<Usd> budget);
   void begin_attempt(std::int64_t attempt);
   void set_phase(std::string_view phase) { status_.phase = phase; }
   /// It goes on from a checkpoint of so many steps.
@@ -67,6 +73,8 @@ class RunTracker {
   bool at_start() const { return first_step_of_start_; }
   std::int64_t attempt() const { return status_.attempt; }
   std::int64_t steps_done() const { return status_.steps_done; }
+  /// The longest of the last steps, before any the forecast's.
+  Seconds longest_step() const;
   const RunStatus& at(Seconds elapsed);
 
  private:
@@ -74,6 +82,7 @@ class RunTracker {
 
   RunStatus status_;
   LiveForecast live_;
+  std::optional<RunSpending> spending_;
   std::deque<double> recent_;  // seconds of the last steps
   double samples_ = 0;
   bool first_step_of_start_ = true;

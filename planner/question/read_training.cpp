@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/question/reader.h"
+#include "planner/remedies.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/restart.h"
 
@@ -13,8 +14,18 @@ namespace {
 /// Beyond so many nodes in a row not every number is tried but so many an octave.
 constexpr int kNodesInARow = 64;
 
-/// The numbers of "3", "1..8" or several of them.
-std::vector<int> numbers(const std::vector<std::string>& texts) {
+/// What another batch does to learning [McCandlish et al. 2018, arXiv:1812.06162].
+std::string learning_text(const WorkloadSpec& w) {
+  const bool counted = w.train && w.train->unit == TrainLength::Unit::to_accuracy;
+  return fmt::format(
+      "Another batch wants another learning rate, and more samples to the same quality where "
+      "it is above the critical batch: {}",
+      counted ? "counted from published runs" : "not counted, the training's length is as written");
+}
+
+}  // namespace
+
+std::vector<int> counts_of(const std::vector<std::string>& texts) {
   std::vector<int> out;
   for (const std::string& text : texts) {
     const std::size_t dots = text.find("..");
@@ -33,17 +44,6 @@ std::vector<int> numbers(const std::vector<std::string>& texts) {
   return out;
 }
 
-/// What another batch does to learning [McCandlish et al. 2018, arXiv:1812.06162].
-std::string learning_text(const WorkloadSpec& w) {
-  const bool counted = w.train && w.train->unit == TrainLength::Unit::to_accuracy;
-  return fmt::format(
-      "Another batch wants another learning rate, and more samples to the same quality where "
-      "it is above the critical batch: {}",
-      counted ? "counted from published runs" : "not counted, the training's length is as written");
-}
-
-}  // namespace
-
 void QuestionReader::read_nodes(const Scenario& s) {
   const NodesSpec& own = worker_pool(s).nodes;
   // Nodes that stand by are beside those that a candidate has.
@@ -52,11 +52,11 @@ void QuestionReader::read_nodes(const Scenario& s) {
   // A pool that is empty until something fills it says how many nodes it may have.
   const bool empty = own.initial == 0 && q_.may.as_scaled;
   q_.may.nodes = {empty ? own.max : std::max(std::min(1, own.initial), own.initial - spares)};
-  if (const auto* texts = varied("nodes")) q_.may.nodes = numbers(*texts);
+  if (const auto* texts = varied("nodes")) q_.may.nodes = counts_of(*texts);
   if (q_.may.nodes.front() == 0)
     error("cluster.pools." + worker_pool(s).name + ".nodes", "a plan needs nodes to start with",
           "plan: {vary: {nodes: 1..8}}");
-  if (const auto* texts = varied("parameter_servers")) q_.may.parameter_servers = numbers(*texts);
+  if (const auto* texts = varied("parameter_servers")) q_.may.parameter_servers = counts_of(*texts);
 }
 
 void QuestionReader::read_strategies(const Scenario& s) {
@@ -107,7 +107,7 @@ void QuestionReader::read_batch(const WorkloadSpec& w) {
   if (w.global_batch)
     error("workload.global_batch", "the batch is given and varied",
           "write batch_per_accelerator: 1, which the planner then replaces");
-  may.most_global_batch = numbers(*texts).back();
+  may.most_global_batch = counts_of(*texts).back();
   q_.assumed.push_back(
       fmt::format("each accelerator gets the largest power of two of samples that fits, and a "
                   "step has at most {} of them",

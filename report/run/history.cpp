@@ -10,6 +10,13 @@
 #include "sim/base/unit_text.h"
 
 namespace reckon {
+namespace {
+
+bool is_decision(const ScoredForecast& f) {
+  return f.forecast.kind == HistoryRecord::Kind::decision;
+}
+
+}  // namespace
 
 std::string history_table(const HistoryScore& score, std::size_t most) {
   if (score.forecasts.empty()) return "no forecast is kept yet\n";
@@ -24,7 +31,7 @@ std::string history_table(const HistoryScore& score, std::size_t most) {
                !f.run     ? "-"
                : f.inside ? "yes"
                           : "no",
-               f.forecast.plan});
+               (is_decision(f) ? "decision in a run of " : "") + f.forecast.plan});
   }
   std::string out = table.text();
   if (score.scored == 0) return out + "\nnone has been run yet\n";
@@ -42,6 +49,7 @@ std::string history_json(const HistoryScore& score) {
   for (const ScoredForecast& f : score.forecasts)
     out["forecasts"].push_back(
         {{"at", f.forecast.at},
+         {"kind", is_decision(f) ? "decision" : "forecast"},
          {"plan", f.forecast.plan},
          {"time_seconds", json_of(f.forecast.time_seconds)},
          {"calibrations", f.forecast.calibrations},

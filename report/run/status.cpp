@@ -27,15 +27,6 @@ std::string formatted(const std::tm& t, const char* pattern) {
   return {text, std::strftime(text, sizeof text, pattern, &t)};
 }
 
-/// "14:20", with seconds where the end is near, with the day where it is another.
-std::string time_of_day(SystemTime at, SystemTime now, bool seconds) {
-  const std::tm then = local_time(at), today = local_time(now);
-  const bool same_day = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
-  const char* clock = seconds ? "%H:%M:%S" : "%H:%M";
-  return same_day ? formatted(then, clock)
-                  : formatted(then, (std::string("%b %d ") + clock).c_str());
-}
-
 std::string end_of_run(const RunStatus& s, SystemTime now) {
   const Quantiles& time = s.estimate.time_seconds;
   if (!std::isfinite(time.p95)) return "may never finish";
@@ -54,6 +45,14 @@ std::string loss_text(std::optional<double> loss) {
 
 }  // namespace
 
+std::string time_of_day(SystemTime at, SystemTime now, bool seconds) {
+  const std::tm then = local_time(at), today = local_time(now);
+  const bool same_day = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
+  const char* clock = seconds ? "%H:%M:%S" : "%H:%M";
+  return same_day ? formatted(then, clock)
+                  : formatted(then, (std::string("%b %d ") + clock).c_str());
+}
+
 std::string run_line(const RunStatus& s, SystemTime now, int width) {
   std::vector<std::string> parts;
   parts.push_back(
@@ -71,6 +70,8 @@ std::string run_line(const RunStatus& s, SystemTime now, int width) {
   } else {
     parts.push_back(s.phase == "done" ? "computing" : s.phase);
   }
+  if (s.budget && s.spent)
+    parts.push_back(fmt::format("{} of {} spent", format_usd(*s.spent), format_usd(*s.budget)));
   if (s.interruptions > 0) parts.push_back(fmt::format("{} interruptions", s.interruptions));
   std::string line;
   for (const std::string& part : parts) {

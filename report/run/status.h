@@ -9,6 +9,10 @@
 // A run as a person follows it: one line while it goes on, a few at its end. Values in, text out.
 namespace reckon {
 
+/// "14:20", with seconds where the end is near, with the day where it is another. Local time.
+std::string time_of_day(std::chrono::system_clock::time_point at,
+                        std::chrono::system_clock::time_point now, bool seconds);
+
 /// "step 1,234/10,000  loss 0.532  987 samples/s  step 12.1 ms (forecast 11.8 ms)  finishes
 /// 14:20-14:50  0.42 USD". `now`: the wall clock at the status; times of day are local ones.
 /// At most `width` characters: what matters least is left out first.

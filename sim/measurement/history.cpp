@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +13,8 @@ namespace reckon {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 3> kHistoryKinds{"forecast", "run", "decision"};  // by Kind
 
 Json json_of(const Quantiles& q) {
   const auto number = [](double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); };
@@ -67,8 +70,9 @@ HistoryRecord record_in(const Json& json) {
   HistoryRecord r;
   if (json.at("schema_version") != kHistoryVersion) throw std::invalid_argument("version");
   const auto kind = json.at("record").get<std::string>();
-  if (kind != "forecast" && kind != "run") throw std::invalid_argument("kind");
-  r.kind = kind == "run" ? HistoryRecord::Kind::run : HistoryRecord::Kind::forecast;
+  const auto known = std::ranges::find(kHistoryKinds, kind);
+  if (known == kHistoryKinds.end()) throw std::invalid_argument("kind");
+  r.kind = static_cast<HistoryRecord::Kind>(known - kHistoryKinds.begin());
   r.at = json.at("at").get<std::string>();
   r.plan = json.at("plan").get<std::string>();
   r.time_seconds = quantiles_in(json.at("time_seconds"));
@@ -121,7 +125,7 @@ HistoryRecord record_of(const Plan& plan, const Forecast& forecast, std::string 
 }
 
 std::string to_line(const HistoryRecord& r) {
-  Json json{{"record", r.kind == HistoryRecord::Kind::run ? "run" : "forecast"},
+  Json json{{"record", std::string(kHistoryKinds[std::size_t(r.kind)])},
             {"schema_version", kHistoryVersion},
             {"at", r.at},
             {"plan", r.plan},
@@ -159,15 +163,19 @@ HistoryScore score_history(const History& history) {
   const auto& records = history.records;
   std::vector<double> errors, calibrated;
   for (std::size_t k = 0; k < records.size(); ++k) {
-    if (records[k].kind != HistoryRecord::Kind::forecast) continue;
+    if (records[k].kind == HistoryRecord::Kind::run) continue;
+    const bool decision = records[k].kind == HistoryRecord::Kind::decision;
     ScoredForecast scored{.forecast = records[k]};
     bool repeated = false;  // the same was forecast again before anything was run
     for (std::size_t later = k + 1; later < records.size() && !scored.run && !repeated; ++later) {
-      if (records[later].plan != records[k].plan) continue;
-      if (records[later].kind == HistoryRecord::Kind::run)
-        scored.run = records[later];
+      const HistoryRecord& then = records[later];
+      if (decision && then.directory != records[k].directory) continue;
+      if (decision && then.kind == HistoryRecord::Kind::run && then.plan != records[k].plan) break;
+      if (then.plan != records[k].plan) continue;
+      if (then.kind == HistoryRecord::Kind::run)
+        scored.run = then;
       else
-        repeated = same_forecast(records[k], records[later]);
+        repeated = then.kind == records[k].kind && same_forecast(records[k], then);
     }
     if (repeated) continue;
     if (scored.run) {

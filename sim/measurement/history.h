@@ -17,15 +17,18 @@ namespace reckon {
 inline constexpr int kHistoryVersion = 1;
 
 struct HistoryRecord {
-  enum class Kind { forecast, run } kind = Kind::forecast;
+  /// decision: of a run that goes on, as it is or otherwise, when `reckon run --replan` looked at
+  /// it.
+  enum class Kind { forecast, run, decision } kind = Kind::forecast;
   std::string at;    // UTC
   std::string plan;  // plan_identity()
   /// Forecast: quantiles of time and of cost, the step. Run: all of time_seconds the same.
+  /// Decision: a forecast of the whole run, under the plan under which it goes on.
   Quantiles time_seconds;
   std::optional<Quantiles> cost_usd;
   double step_seconds = 0;
   std::vector<std::string> calibrations;
-  std::string directory;      // of a run
+  std::string directory;      // of a run, of a decision that run's
   std::optional<OwnRun> own;  // of a run on a machine that was probed
 };
 
@@ -44,7 +47,8 @@ struct History {
 };
 History parse_history(std::string_view text);
 
-/// A forecast and the run that came after it: the first of its plan.
+/// A forecast and the run that came after it: the first of its plan, of a decision in its
+/// directory. A run that changed its plan once more is no answer to the decision before.
 struct ScoredForecast {
   HistoryRecord forecast;
   std::optional<HistoryRecord> run;

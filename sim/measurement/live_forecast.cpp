@@ -252,8 +252,8 @@ LiveEstimate LiveForecast::at(Seconds elapsed, std::int64_t steps_done) const {
   for (double& w : work) w *= left * step_.count();
   const std::vector<double> saves = saves_to_come(work, share_left);
 
-  std::vector<double> times, costs;
-  double missed = 0;
+  LiveEstimate e;
+  double missed = 0, exceeded = 0;
   for (std::size_t k = 0; k < samples_.size(); ++k) {
     const Sample& s = samples_[k];
     // A replication that never finished waits for ever, until the last step is done after all.
@@ -264,14 +264,17 @@ LiveEstimate LiveForecast::at(Seconds elapsed, std::int64_t steps_done) const {
     const double time =
         started ? elapsed.count() + to_come
                 : std::max(elapsed.count(), s.start) + work[k] + s.save + s.again + s.other;
-    times.push_back(time);
-    costs.push_back(std::isfinite(s.time) ? s.cost * time / s.time : s.cost);
+    e.times.push_back(time);
     if (deadline_ && time > deadline_->count()) ++missed;
+    if (!priced_) continue;
+    const double paid = std::max(0.0, time - paid_since_.count());
+    e.costs.push_back(spent_before_.v + (std::isfinite(s.time) ? s.cost * paid / s.time : s.cost));
+    if (budget_ && e.costs.back() > budget_->v) ++exceeded;
   }
-  LiveEstimate e;
-  e.time_seconds = quantiles(times);
-  if (priced_) e.cost_usd = quantiles(costs);
+  e.time_seconds = quantiles(e.times);
+  if (priced_) e.cost_usd = quantiles(e.costs);
   if (deadline_) e.miss_probability = missed / double(samples_.size());
+  if (budget_ && priced_) e.excess_probability = exceeded / double(samples_.size());
   e.step = step_ * std::exp(step_factor_.centre());
   e.step_spread = step_factor_.spread();
   return e;

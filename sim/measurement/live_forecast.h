@@ -69,9 +69,12 @@ class MeasuredFactor {
 struct LiveEstimate {
   Quantiles time_seconds;
   std::optional<Quantiles> cost_usd;
-  std::optional<double> miss_probability;  // of the deadline
-  Seconds step{};                          // of the steps to come: measured belief, median
-  double step_spread = 0;                  // one standard deviation of its logarithm
+  std::optional<double> miss_probability;    // of the deadline
+  std::optional<double> excess_probability;  // of costing more than the budget
+  /// By replication, seconds from the run's begin and USD; no prices: costs is empty.
+  std::vector<double> times, costs;
+  Seconds step{};          // of the steps to come: measured belief, median
+  double step_spread = 0;  // one standard deviation of its logarithm
 };
 
 class LiveForecast {
@@ -86,6 +89,10 @@ class LiveForecast {
   /// own; it is among the steps). Not one of an emergency, which nobody planned.
   void add_save(Seconds blocked);
   void add_interruption() { ++interruptions_; }
+  /// What parts of the run have cost that ended before `since`; this part pays from then on.
+  void set_spent(Usd before, Seconds since) { spent_before_ = before, paid_since_ = since; }
+  /// Of the whole run. Without prices it is nobody's limit.
+  void set_budget(Usd budget) { budget_ = budget; }
 
   /// `elapsed`: since the run's begin; `steps_done`: safe or not, as training counts.
   LiveEstimate at(Seconds elapsed, std::int64_t steps_done) const;
@@ -110,6 +117,9 @@ class LiveForecast {
 
   std::vector<Sample> samples_;
   std::optional<Seconds> deadline_;
+  std::optional<Usd> budget_;
+  Usd spent_before_{};
+  Seconds paid_since_{};
   Seconds step_{};
   std::int64_t steps_ = 0;
   bool priced_ = false;

@@ -130,6 +130,7 @@ void for_each_field(R& r, F&& f) {
   f("at_seconds", r.at);
   f("steps_done", r.steps_done);
   f("detail", r.detail);
+  f("spent_usd", r.spent);
 }
 
 template <class R, class F>
@@ -141,6 +142,28 @@ void for_each_field(R& r, F&& f) {
   f("name", r.name);
   f("recorded", r.recorded);
   f("value", r.value);
+}
+
+template <class R, class F>
+requires std::is_same_v<std::remove_const_t<R>, DecisionRecord>
+void for_each_field(R& r, F&& f) {
+  f("attempt", r.attempt);
+  f("step", r.step);
+  f("at_seconds", r.at);
+  f("applied", r.applied);
+  f("planned_digest", r.planned_digest);
+  f("what", r.what);
+  f("changes", r.changes);
+  f("kept_miss_probability", r.kept_miss);
+  f("kept_p5_seconds", r.kept_p5);
+  f("kept_p50_seconds", r.kept_p50);
+  f("kept_p95_seconds", r.kept_p95);
+  f("kept_cost_usd", r.kept_cost);
+  f("miss_probability", r.miss);
+  f("p5_seconds", r.p5);
+  f("p50_seconds", r.p50);
+  f("p95_seconds", r.p95);
+  f("cost_usd", r.cost);
 }
 
 template <class R, class F>

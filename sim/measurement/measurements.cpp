@@ -19,8 +19,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, std::variant_size_v<MeasurementRecord>> kRecords{
-    "run",          "step", "span",    "mark",        "interruption", "checkpoint",
-    "provisioning", "end",  "machine", "accelerator", "probe",        "change"};
+    "run", "step",    "span",        "mark",  "interruption", "checkpoint", "provisioning",
+    "end", "machine", "accelerator", "probe", "change",       "decision"};
 
 constexpr int kOldestVersion = 1;
 /// Records take some hundred bytes. What is longer is not read: whoever damaged it decides its
@@ -29,9 +29,10 @@ constexpr std::size_t kLineMax = std::size_t{1} << 20;
 constexpr std::string_view kBegin = "{\"record\":";
 /// Keys that older records lack. A line may be all that is read, without the record that says the
 /// version.
-constexpr std::array<std::string_view, 10> kLaterKeys{
-    "other_seconds", "plan_digest",     "planned_digest", "delay_updates", "data",
-    "read_samples",  "skipped_samples", "read_bytes",     "read_seconds",  "decode_cpu_seconds"};
+constexpr std::array<std::string_view, 11> kLaterKeys{
+    "other_seconds", "plan_digest",  "planned_digest",       "delay_updates",
+    "data",          "read_samples", "skipped_samples",      "read_bytes",
+    "read_seconds",  "spent_usd",    "decode_cpu_seconds"};
 bool came_later(std::string_view key) {
   return std::find(kLaterKeys.begin(), kLaterKeys.end(), key) != kLaterKeys.end();
 }
@@ -50,6 +51,7 @@ Json write(Flops v) { return write(v.v); }
 Json write(BytesPerSecond v) { return write(v.v); }
 Json write(SimTime v) { return write(to_seconds(v - SimTime{}).count()); }
 Json write(Interruption v) { return std::string(to_text(v)); }
+Json write(const std::vector<std::string>& v) { return v; }
 Json write(CheckpointAction v) { return std::string(to_text(v)); }
 template <class T>
 Json write(const std::optional<T>& v) {
@@ -59,6 +61,13 @@ Json write(const std::optional<T>& v) {
 bool read(const Json& json, std::string& v) {
   if (!json.is_string()) return false;
   v = json.get<std::string>();
+  return true;
+}
+bool read(const Json& json, std::vector<std::string>& v) {
+  if (!json.is_array()) return false;
+  v.clear();
+  for (const Json& item : json)
+    if (!read(item, v.emplace_back())) return false;
   return true;
 }
 bool read(const Json& json, bool& v) {
@@ -200,8 +209,10 @@ class LineReader {
         return keep(json, into_.accelerators);
       case 10:
         return keep(json, into_.probes);
-      default:
+      case 11:
         return keep(json, into_.changes);
+      default:
+        return keep(json, into_.decisions);
     }
   }
 

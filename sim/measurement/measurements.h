@@ -129,6 +129,21 @@ struct ChangeRecord {
   std::string recorded, value;  // before and from now on, in words
 };
 
+/// A run that will miss its deadline or budget: what would help, and how it ends with and without,
+/// as forecast then.
+struct DecisionRecord {
+  std::int64_t attempt = 0;
+  std::int64_t step = 0;  // steps done
+  Seconds at{};
+  bool applied = false;              // the run goes on so; false: it was told, and nothing changed
+  std::string planned_digest;        // RunRecord's, of the plan that the changes are of
+  std::string what;                  // "two more workers"; "": nothing that was looked at helps
+  std::vector<std::string> changes;  // as --set takes them
+  double kept_miss = 0, miss = 0;  // probability that a limit is missed; kept: without the changes
+  Seconds kept_p5{}, kept_p50{}, kept_p95{}, p5{}, p50{}, p95{};  // of the whole run
+  std::optional<double> kept_cost, cost;                          // means, USD
+};
+
 /// How an attempt ended.
 struct EndRecord {
   std::int64_t attempt = 0;
@@ -136,11 +151,14 @@ struct EndRecord {
   Seconds at{};
   std::int64_t steps_done = 0;
   std::string detail;
+  /// USD that the run had spent by then, all its parts and plans; absent: a price is unknown.
+  std::optional<double> spent;
 };
 
-using MeasurementRecord = std::variant<RunRecord, StepRecord, Span, Mark, InterruptionRecord,
-                                       CheckpointRecord, ProvisioningRecord, EndRecord,
-                                       MachineRecord, AcceleratorRecord, ProbeRecord, ChangeRecord>;
+using MeasurementRecord =
+    std::variant<RunRecord, StepRecord, Span, Mark, InterruptionRecord, CheckpointRecord,
+                 ProvisioningRecord, EndRecord, MachineRecord, AcceleratorRecord, ProbeRecord,
+                 ChangeRecord, DecisionRecord>;
 
 /// The record as a JSON object, without a checksum and a newline.
 std::string to_json(const MeasurementRecord& record);
@@ -164,6 +182,7 @@ struct Measurements {
   std::vector<ProvisioningRecord> provisioning;
   std::vector<EndRecord> ends;
   std::vector<ChangeRecord> changes;
+  std::vector<DecisionRecord> decisions;
   std::vector<MachineRecord> machines;
   std::vector<AcceleratorRecord> accelerators;
   std::vector<ProbeRecord> probes;
@@ -191,6 +210,7 @@ void for_each_record(const Measurements& m, F&& f) {
   };
   all(m.runs), all(m.steps), all(m.timeline.spans), all(m.timeline.marks);
   all(m.interruptions), all(m.checkpoints), all(m.provisioning), all(m.ends), all(m.changes);
+  all(m.decisions);
   all(m.machines), all(m.accelerators), all(m.probes);
 }
 

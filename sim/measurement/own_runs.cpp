@@ -17,6 +17,7 @@ namespace {
 // Standard deviations of ln(measured / modelled) that two runs on one machine have in common, as
 // the ten jobs of docs/measurements/2026-11-24-own-runs.md show them.
 constexpr double kMachine = 0.2;
+constexpr double kAnything = 10;  // the model may be off by any factor: what was measured decides
 constexpr double kUnit = 0.1;
 constexpr double kNetwork = 0.15;
 constexpr double kProcesses = 0.15;
@@ -30,9 +31,10 @@ bool same_processes(const OwnRun& a, const OwnRun& b) {
          a.servers == b.servers;
 }
 
-double covariance(const OwnRun& a, const OwnRun& b) {
+/// `here`: of what all runs on the machine have in common.
+double covariance(const OwnRun& a, const OwnRun& b, double here) {
   const auto squared = [](double x) { return x * x; };
-  double sum = squared(kMachine);
+  double sum = squared(here);
   if (a.unit == b.unit) sum += squared(kUnit);
   const bool network = a.network == b.network, processes = same_processes(a, b);
   if (network) sum += squared(kNetwork);
@@ -98,7 +100,9 @@ OwnRun measured_as(OwnRun run, Seconds modelled, const Measurements& measured) {
   return run;
 }
 
-OwnEvidence own_evidence(std::span<const OwnRun> runs, const OwnRun& question) {
+namespace {
+
+OwnEvidence evidence_of(std::span<const OwnRun> runs, const OwnRun& question, double here) {
   constexpr std::size_t kMost = 200;  // the newest
   std::vector<const OwnRun*> taken;
   for (const OwnRun& run : runs)
@@ -108,12 +112,13 @@ OwnEvidence own_evidence(std::span<const OwnRun> runs, const OwnRun& question) {
   std::vector<double> with;
   for (const OwnRun* run : taken) {
     observations.push_back({.value = std::log(run->step / run->modelled), .noise = kNoise});
-    with.push_back(covariance(*run, question));
+    with.push_back(covariance(*run, question, here));
   }
-  const Posterior posterior(
-      observations, [&](std::size_t i, std::size_t j) { return covariance(*taken[i], *taken[j]); });
+  const Posterior posterior(observations, [&](std::size_t i, std::size_t j) {
+    return covariance(*taken[i], *taken[j], here);
+  });
   const double variance =
-      covariance(question, question) - posterior.explained(with, with) + kNoise * kNoise;
+      covariance(question, question, here) - posterior.explained(with, with) + kNoise * kNoise;
   OwnEvidence e;
   e.runs = int(taken.size());
   e.half_width = kInterval * std::sqrt(std::max(variance, kNoise * kNoise));
@@ -123,6 +128,16 @@ OwnEvidence own_evidence(std::span<const OwnRun> runs, const OwnRun& question) {
   e.start = newest(runs, question, &OwnRun::start);
   e.save = newest(runs, question, &OwnRun::save);
   return e;
+}
+
+}  // namespace
+
+OwnEvidence own_evidence(std::span<const OwnRun> runs, const OwnRun& question) {
+  return evidence_of(runs, question, kMachine);
+}
+
+OwnEvidence evidence_of_run(std::span<const OwnRun> seen, const OwnRun& question) {
+  return evidence_of(seen, question, kAnything);
 }
 
 OwnEvidence set_own_evidence(Plan& plan, std::span<const OwnRun> runs, const OwnRun& question) {

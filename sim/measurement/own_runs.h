@@ -47,6 +47,11 @@ struct OwnEvidence {
 /// and its range that of a probed machine.
 OwnEvidence own_evidence(std::span<const OwnRun> runs, const OwnRun& question);
 
+/// The same of one run that goes on otherwise, by what its parts have shown: nothing is taken to be
+/// known of the machine, so that their factor holds whole, to within what two ways of running one
+/// network differ.
+OwnEvidence evidence_of_run(std::span<const OwnRun> seen, const OwnRun& question);
+
 /// Sets the factor, start and save of the plan's job by what own_evidence() says; the plan's
 /// sources name what they rest on.
 OwnEvidence set_own_evidence(Plan& plan, std::span<const OwnRun> runs, const OwnRun& question);

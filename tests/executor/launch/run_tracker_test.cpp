@@ -68,5 +68,18 @@ TEST_CASE("saves of an earlier attempt stand behind the steps of that attempt") 
   CHECK(resumed.at(10s).estimate.time_seconds.p50 == Approx(10 + 8 + 6).epsilon(0.03));
 }
 
+TEST_CASE("steps under another plan say how far the run is, not what a step takes") {
+  std::vector<StepRecord> steps;
+  for (std::int64_t k = 0; k < 500; ++k)
+    steps.push_back({.attempt = 0, .step = k, .seconds = 80ms});
+  RunTracker resumed(slow_saves(), kSteps, std::nullopt);
+  resumed.take_up(steps, {save(0, 500, 20s)}, 0, 1);
+  CHECK(resumed.steps_done() == 500);
+  const RunStatus& status = resumed.at(40s);
+  CHECK(status.step == Seconds{0});
+  CHECK(status.estimate.step.count() == Approx(0.010).epsilon(0.01));
+  CHECK(resumed.longest_step().count() == Approx(0.010));
+}
+
 }  // namespace
 }  // namespace reckon

@@ -90,4 +90,38 @@ TEST_CASE("a flipped digit of the history is passed over, not believed") {
   CHECK(h.passed_over == 1);
 }
 
+TEST_CASE("a decision is scored by the end of its own run, where that kept its plan") {
+  const auto decision = [](const std::string& plan, double p50) {
+    HistoryRecord r = forecast(plan, p50 - 1, p50, p50 + 1);
+    r.kind = HistoryRecord::Kind::decision;
+    r.directory = "runs/a";
+    return r;
+  };
+  History h;
+  SECTION("another run of the plan says nothing of it") {
+    HistoryRecord elsewhere = run("four", 50);
+    elsewhere.directory = "runs/b";
+    HistoryRecord here = run("four", 10.5);
+    here.directory = "runs/a";
+    h.records = {decision("four", 10), elsewhere, here};
+    const HistoryScore score = score_history(h);
+    REQUIRE(score.forecasts.size() == 1);
+    REQUIRE(score.forecasts[0].run);
+    CHECK(score.forecasts[0].inside);
+    CHECK(score.forecasts[0].error == Approx(10 / 10.5 - 1));
+  }
+  SECTION("a run that ended under another plan is no answer, nor is a later one in its place") {
+    HistoryRecord other = run("eight", 8), again = run("four", 10);
+    other.directory = again.directory = "runs/a";
+    h.records = {decision("four", 10), other, again};
+    CHECK(score_history(h).scored == 0);
+  }
+  SECTION("it is read back as one") {
+    const History read = parse_history(to_line(decision("four", 10)));
+    REQUIRE(read.records.size() == 1);
+    CHECK(read.records[0].kind == HistoryRecord::Kind::decision);
+    CHECK(read.records[0].directory == "runs/a");
+  }
+}
+
 }  // namespace reckon

@@ -274,5 +274,23 @@ TEST_CASE("the interval holds the truth with saves that are cheaper and dearer t
     }
 }
 
+TEST_CASE("what earlier parts have spent stays, and only this part's time is paid for") {
+  const Forecast f = forecast_of_steps();
+  LiveForecast live(f, std::nullopt);
+  for (int k = 0; k < 200; ++k) live.add_step(2s);
+  const double alone = live.at(500s, 200).cost_usd->p50;
+  // 400 s of the 500 were other parts', which cost 7 USD: 1 USD an hour is paid for the rest.
+  live.set_spent(Usd{7}, 400s);
+  CHECK(live.at(500s, 200).cost_usd->p50 == Approx(alone + 7 - 400.0 / 3600));
+}
+
+TEST_CASE("the probability to pass a budget is the share of replications that do") {
+  const Forecast f = forecast_of_steps();
+  LiveForecast live(f, std::nullopt);
+  CHECK(!live.at(0s, 0).excess_probability);
+  live.set_budget(Usd{2500.0 / 3600});  // at 1 USD an hour the deadline of the first test
+  CHECK(live.at(0s, 0).excess_probability == Approx(31.0 / 101));
+}
+
 }  // namespace
 }  // namespace reckon

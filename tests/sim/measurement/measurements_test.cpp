@@ -88,9 +88,18 @@ TEST_CASE("every kind of record is read as it was written, digit for digit") {
   probe.flops = Flops{2.0 * 1024 * 1024 * 1024};
   probe.median = Seconds{1.0 / 70};
   const ChangeRecord change{2, 17, Seconds{3}, "learning_rate", "0.1", "0.05"};
-  const MeasurementRecord records[] = {run,    step,    span, Mark{"failed", 0, 1, SimTime{}},
-                                       lost,   save,    node, end,
-                                       change, machine, gpu,  probe};
+  DecisionRecord decision;
+  decision.step = 17;
+  decision.applied = true;
+  decision.what = "two more workers";
+  decision.changes = {"cluster.pools.here.nodes=4", "workload.batch_per_accelerator=8"};
+  decision.kept_miss = 0.97;
+  decision.miss = 1.0 / 16;
+  decision.p95 = Seconds{1.0 / 3};
+  decision.cost = 0.38;
+  const MeasurementRecord records[] = {
+      run,     step, span, Mark{"failed", 0, 1, SimTime{}}, lost, save, node, end, change, decision,
+      machine, gpu,  probe};
   std::string text;
   for (const MeasurementRecord& r : records) text += to_line(r);
   const auto read = parse_measurements("run.jsonl", text);
@@ -107,6 +116,32 @@ TEST_CASE("every kind of record is read as it was written, digit for digit") {
   CHECK(read->interruptions.at(0).cause == Interruption::preemption);
   CHECK(read->interruptions.at(0).rank == 3);
   CHECK(read->checkpoints.at(0).action == CheckpointAction::restore);
+  CHECK(read->decisions.at(0).changes == decision.changes);
+  CHECK(read->decisions.at(0).cost == 0.38);
+  CHECK(!read->decisions.at(0).kept_cost);
+  CHECK(!read->ends.at(0).spent);
+}
+
+TEST_CASE("an end says what was spent; older ends do not") {
+  EndRecord end;
+  end.spent = 1.25;
+  CHECK(parse_measurements("x", to_line(end))->ends.at(0).spent == 1.25);
+  end.spent.reset();
+  CHECK(to_line(end).find("spent") == std::string::npos);
+  CHECK(!parse_measurements("x", to_line(end))->ends.at(0).spent);
+}
+
+TEST_CASE("a decision whose changes are no words is no record") {
+  const auto read = parse_measurements("x", [] {
+    std::string line = to_json(DecisionRecord{});
+    const std::string none = "\"changes\":[]";
+    line.replace(line.find(none), none.size(), "\"changes\":[1]");
+    return line + "\n";
+  }());
+  REQUIRE(read);
+  CHECK(read->decisions.empty());
+  REQUIRE(read->damaged.size() == 1);
+  CHECK(read->damaged[0].why[0].what == "'changes' cannot be [1]");
 }
 
 TEST_CASE("a loss that is no number is null, and read as none") {

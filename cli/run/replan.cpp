@@ -1,0 +1,250 @@
+#include "cli/run/replan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/history_store.h"
+#include "cli/load_measurements.h"
+#include "cli/machine_store.h"
+#include "cli/run/run_resume.h"
+#include "executor/train/records/measurement_log.h"
+#include "executor/train/trainable.h"
+#include "report/run/decision.h"
+#include "sim/scenario/resolve/here.h"
+#include "sim/step/step.h"
+
+namespace reckon::cli {
+namespace {
+
+/// So many steps of a part say what a step takes.
+constexpr std::int64_t kStepsMeasured = 10;
+
+std::vector<std::string> joined(std::vector<std::string> words, std::span<const std::string> more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// Is there anything to look for?
+bool watches(const RunOptions& options, const planner::RunLimits& limits) {
+  return options.replan != ReplanMode::off && (limits.deadline || limits.budget);
+}
+
+/// All in one place: what was measured counts for what is to come here.
+OwnRun question_of(const Plan& plan) { return own_question(plan, "here"); }
+
+}  // namespace
+
+RunOptions as_decided(RunOptions options, const LoadedCatalog& catalog) {
+  if (!options.resume) return options;
+  const std::string& file = options.files.front();
+  const auto digest = [&]() -> std::string {
+    auto loaded = load_plan(file, options, catalog);
+    return loaded ? artifact_digest(artifact_of(std::move(*loaded), file, options)) : "";
+  };
+  const auto loaded = load_plan(file, options, catalog);
+  if (!loaded) return options;  // told when it is loaded again
+  const auto records = directory_of(options, loaded->plan).measurements();
+  std::error_code none;
+  if (!std::filesystem::exists(records, none)) return options;
+  const auto measured = load_measurements(records);
+  if (!measured) return options;
+  std::string now;
+  for (const DecisionRecord& decision : measured->decisions) {
+    if (!decision.applied) continue;
+    if (now.empty()) now = digest();
+    if (decision.planned_digest != now) continue;
+    options.overrides = joined(std::move(options.overrides), decision.changes);
+    now.clear();
+  }
+  return options;
+}
+
+/// What a search needs, its own: the run goes on meanwhile.
+struct Replanner::Search {
+  RunOptions options;
+  const LoadedCatalog& catalog;
+  std::optional<ProcessorRates> rates;
+  std::vector<OwnRun> seen;  // the last: of the plan in force, whose modelled step run() finds
+  planner::RemedyQuestion question;
+
+  Plan here(Plan plan) const {
+    run_here(plan, catalog.operations, true, rates ? &*rates : nullptr);
+    return plan;
+  }
+
+  std::optional<planner::PlanHere> plan_with(std::span<const planner::Change> changes) const {
+    RunOptions changed = options;
+    changed.overrides = joined(std::move(changed.overrides), planner::texts(changes));
+    auto loaded = load_plan(options.files.front(), changed, catalog);
+    if (!loaded || loaded->plan.jobs.size() != 1) return std::nullopt;
+    if (!cannot_train(loaded->plan).empty()) return std::nullopt;
+    planner::PlanHere made{here(std::move(loaded->plan))};
+    const OwnEvidence e = evidence_of_run(seen, question_of(made.plan));
+    constexpr double kNinety = 1.645;  // the interval of nine of ten, in standard deviations
+    made.step_factor = e.median;
+    made.step_spread = e.half_width / kNinety;
+    return made;
+  }
+
+  /// Nothing where the plan cannot be made again.
+  Found run(const std::stop_token& stop) {
+    auto loaded = load_plan(options.files.front(), options, catalog);
+    if (!loaded) return std::nullopt;
+    const auto network = make_network({});
+    Plan now = here(std::move(loaded->plan));
+    seen.back().modelled = estimate_step(now, now.only_job(), *network).step;
+    const Scenario& scenario = loaded->file.scenario;
+    question.changes = planner::changes_of_run(scenario, now, planner::nodes_of_run(scenario));
+    question.seed = now.seed;
+    question.now = std::move(now);
+    question.here = [this](std::span<const planner::Change> changes) { return plan_with(changes); };
+    auto found = planner::remedies(question, *network, stop);
+    if (found.empty()) return std::nullopt;
+    return std::move(found.front());
+  }
+};
+
+Replanner::Replanner(const RunOptions& options, planner::RunLimits limits,
+                     std::span<const std::string> arguments, const LoadedCatalog& catalog,
+                     Display& display)
+    : asked_(options),
+      limits_(limits),
+      arguments_(arguments),
+      catalog_(catalog),
+      display_(display) {}
+
+Replanner::~Replanner() {
+  cancel_.request_stop();
+  if (search_.valid()) search_.wait();
+}
+
+void Replanner::begin(const RunOptions& options, const RunArtifact& bound,
+                      const RunDirectory& directory) {
+  if (const auto ended = std::exchange(latest_, nullptr)) seen_.push_back(ended->seen.back());
+  options_ = options;
+  bound_ = bound;
+  directory_ = directory;
+  first_step_.reset();
+  told_.reset();
+  if (watches(asked_, limits_) && !rates_ && computes_on_processors(bound.plan))
+    if (const auto machine = MachineStore::open()) rates_ = machine->rates();
+}
+
+std::string Replanner::reason() const {
+  return taken_ ? "goes on with " + taken_->what : std::string();
+}
+
+std::vector<std::string> Replanner::take() {
+  return std::exchange(taken_, std::nullopt).value().changes;
+}
+
+bool Replanner::has_measured(const RunStatus& status) {
+  if (!first_step_) first_step_ = status.steps_done;
+  return status.step.count() > 0 && status.steps_done - *first_step_ >= kStepsMeasured;
+}
+
+void Replanner::look(const RunStatus& status) {
+  if (!watches(asked_, limits_) || bound_.container || taken_) return;
+  if (search_.valid()) {
+    if (search_.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
+      decide(status, search_.get());
+    return;
+  }
+  if (!has_measured(status) || status.steps - status.steps_done < 2) return;
+  if (Clock::now() < next_search_) return;
+  const LiveEstimate& e = status.estimate;
+  if (planner::outlook_of(e.times, e.costs, limits_).miss >= planner::kMissedFrom)
+    start_search(status);
+}
+
+void Replanner::start_search(const RunStatus& status) {
+  const PlannedWorkload& job = bound_.plan.only_job();
+  OwnRun now = question_of(bound_.plan);
+  now.step = status.estimate.step;
+  latest_ = std::make_shared<Search>(
+      Search{options_, catalog_, rates_, seen_, planner::RemedyQuestion{}});
+  latest_->seen.push_back(now);
+  latest_->question.limits = limits_;
+  latest_->question.so_far = {.steps_left = status.steps - status.steps_done,
+                              .elapsed = status.elapsed,
+                              .spent = status.spent.value_or(Usd{0}),
+                              .stop = status.step + checkpoint_save_time(bound_.plan, job)};
+  searched_ = Clock::now();
+  search_ =
+      std::async(std::launch::async, [search = latest_, stop = cancel_.get_token()]() -> Found {
+        try {
+          return search->run(stop);
+        } catch (const std::exception&) {
+          return std::nullopt;  // the run does not end because nothing could be searched
+        }
+      });
+}
+
+void Replanner::decide(const RunStatus& status, Found found) {
+  // A search costs the job something: not more than a tenth of its time.
+  constexpr Clock::duration kShortest = std::chrono::seconds(10);
+  next_search_ = Clock::now() + std::max(kShortest, 9 * (Clock::now() - searched_));
+  const LiveEstimate& e = status.estimate;
+  const planner::RunOutlook kept = planner::outlook_of(e.times, e.costs, limits_);
+  if (kept.miss < planner::kMissedFrom) return;
+  if (found && found->outlook.miss > planner::kHelpsBy * kept.miss) found.reset();
+  DecisionRecord d;
+  d.attempt = status.attempt;
+  d.step = status.steps_done;
+  d.at = status.elapsed;
+  const PlanDigests digests = digests_of(bound_);
+  d.planned_digest = digests.planned.empty() ? digests.run : digests.planned;
+  d.kept_miss = kept.miss;
+  d.kept_p5 = Seconds{kept.time_seconds.p5};
+  d.kept_p50 = Seconds{kept.time_seconds.p50};
+  d.kept_p95 = Seconds{kept.time_seconds.p95};
+  if (kept.cost_usd) d.kept_cost = kept.cost_usd->mean;
+  if (found) {
+    const planner::RunOutlook& then = found->outlook;
+    d.what = found->what;
+    d.changes = planner::texts(found->changes);
+    d.miss = then.miss;
+    d.p5 = Seconds{then.time_seconds.p5};
+    d.p50 = Seconds{then.time_seconds.p50};
+    d.p95 = Seconds{then.time_seconds.p95};
+    if (then.cost_usd) d.cost = then.cost_usd->mean;
+    d.applied = asked_.replan == ReplanMode::automatic;
+  }
+  if (!d.applied && told_ == d.what) return;  // nothing new
+  told_ = d.what;
+  record(status, d, found);
+  tell(status, d);
+  if (d.applied) taken_ = std::move(d);
+}
+
+/// In the run's records and, to be scored, in the history: as it goes on.
+void Replanner::record(const RunStatus& status, const DecisionRecord& d, const Found& found) const {
+  MeasurementLog(directory_.measurements()).append(d);
+  HistoryRecord record;
+  record.kind = HistoryRecord::Kind::decision;
+  record.at = utc_now();
+  record.plan = plan_identity(d.applied ? found->plan : bound_.plan);
+  const planner::RunOutlook kept =
+      planner::outlook_of(status.estimate.times, status.estimate.costs, limits_);
+  const planner::RunOutlook& goes_on = d.applied ? found->outlook : kept;
+  record.time_seconds = goes_on.time_seconds;
+  record.cost_usd = goes_on.cost_usd;
+  record.step_seconds = status.estimate.step.count();
+  record.directory = directory_.root.string();
+  keep(record);
+}
+
+void Replanner::tell(const RunStatus& status, const DecisionRecord& d) {
+  const auto now = std::chrono::system_clock::now();
+  const auto begin =
+      now - std::chrono::duration_cast<std::chrono::system_clock::duration>(status.elapsed);
+  display_.line(decision_line(d, limits_, begin, now));
+  if (d.what.empty() || d.applied) return;
+  std::vector<std::string> words{"--resume"};
+  for (const std::string& change : d.changes) words.insert(words.end(), {"--set", change});
+  display_.line("  take it: Ctrl-C, then " + command_with(arguments_, words));
+}
+
+}  // namespace reckon::cli
