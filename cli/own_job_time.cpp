@@ -45,7 +45,7 @@ Expected<Seconds> time_on(const ScenarioFile& file, const std::string& name, con
 
 OwnJobTime own_job_time(const LoadedCatalog& catalog) {
   auto files = std::make_shared<std::map<std::filesystem::path, ScenarioFile>>();
-  const std::shared_ptr<const NetworkModel> network = make_network({});
+  const std::shared_ptr<const NetworkModel> network = make_default_network();
   return [&catalog, files, network](const std::filesystem::path& path,
                                     const ClusterSpec& on) -> Expected<Seconds> {
     const std::string name = path.lexically_normal().string();

@@ -30,8 +30,8 @@ constexpr std::string_view kBegin = "{\"record\":";
 /// Keys that older records lack. A line may be all that is read, without the record that says the
 /// version.
 constexpr std::array<std::string_view, 11> kLaterKeys{
-    "other_seconds", "plan_digest",  "planned_digest",       "delay_updates",
-    "data",          "read_samples", "skipped_samples",      "read_bytes",
+    "other_seconds", "plan_digest",  "planned_digest",    "delay_updates",
+    "data",          "read_samples", "skipped_samples",   "read_bytes",
     "read_seconds",  "spent_usd",    "decode_cpu_seconds"};
 bool came_later(std::string_view key) {
   return std::find(kLaterKeys.begin(), kLaterKeys.end(), key) != kLaterKeys.end();

@@ -33,8 +33,8 @@ std::vector<CellSet> cells_of_jobs(const QueueQuestion& question, const JobList&
     return std::ranges::any_of(pace.by_pool, &std::vector<double>::empty);
   });
   if (!shared && !excludes) return {};
-  std::vector<CellSet> with_resource{0};  // of whole GPUs, then by resource
-  with_resource.resize(list.names.resources.names().size() + 1);
+  // Of whole GPUs, then by resource.
+  std::vector<CellSet> with_resource(list.names.resources.names().size() + 1);
   for (const NodeGroup& group : groups) {
     const CellSet cell = CellSet{1} << group.cell;
     if (group.resource.empty()) with_resource.front() |= cell;

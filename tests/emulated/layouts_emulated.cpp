@@ -20,7 +20,13 @@ namespace {
 using namespace reckon;
 using namespace reckon::emulated;
 
-constexpr double kBoundBefore = 0.15, kBoundAfter = 0.07;
+/// The median, and the worst of those whose transfers are not between stages alone.
+constexpr double kBoundMedian = 0.07, kBoundWorst = 0.25;
+/// The forecast lets a stage wait for each transfer; the worker begins the next pass meanwhile
+/// (docs/measurements/2026-11-27-emulated-layouts.md).
+constexpr double kBoundBetweenStages = 0.6;
+/// Of pairs of layouts, so many in the right order.
+constexpr double kRightOrder = 0.95;
 /// Two layouts whose measured steps differ by less are the same.
 constexpr double kSame = 0.05;
 
@@ -89,13 +95,33 @@ std::vector<Case> asked(int arguments, char** argument) {
   return some;
 }
 
-bool print(const Case& c) {
+void print(const Case& c) {
   const double before = c.before / c.run - 1, after = c.after / c.run - 1;
   fmt::print("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:+.1f} % | {:.3f} | {:+.1f} %{} |\n",
              c.job.name, c.job.workers, c.job.megabytes, c.exposed, c.run, c.before, before * 100,
              c.after, after * 100, c.job.learned ? " (calibrated on)" : "");
   std::fflush(stdout);
-  return std::abs(before) <= kBoundBefore && (c.job.learned || std::abs(after) <= kBoundAfter);
+}
+
+bool between_stages_alone(const Case& c) { return c.job.workload == kLarge; }
+
+bool print_errors(const std::vector<Case>& all, const char* when, double Case::*said) {
+  std::vector<double> errors;
+  double worst = 0;
+  bool good = true;
+  for (const Case& c : all) {
+    errors.push_back(std::abs(c.*said / c.run - 1));
+    if (between_stages_alone(c))
+      good = good && errors.back() <= kBoundBetweenStages;
+    else
+      worst = std::max(worst, errors.back());
+  }
+  const double middle = median(errors);
+  fmt::print(
+      "\n{}: median error {:.1f} %, worst {:.1f} % without the transfers between stages "
+      "alone\n",
+      when, middle * 100, worst * 100);
+  return good && middle <= kBoundMedian && worst <= kBoundWorst;
 }
 
 /// Pairs whose measured steps differ by more than kSame and that the forecast ranks otherwise.
@@ -111,7 +137,7 @@ bool print_order(const std::vector<Case>& all, const char* when, double Case::*s
     }
   fmt::print("\n{}: {} of {} pairs that differ by more than {:.0f} % in the right order\n", when,
              pairs - wrong, pairs, kSame * 100);
-  return wrong == 0;
+  return pairs == 0 || double(pairs - wrong) >= kRightOrder * double(pairs);
 }
 
 }  // namespace
@@ -151,10 +177,13 @@ int main(int arguments, char** argument) {
         kRuns);
     for (std::size_t k = 0; k < all.size(); ++k) {
       all[k].after = forecast(w, file(k), overlay).at("seconds");
-      good = print(all[k]) && good;
+      print(all[k]);
     }
-    good = print_order(all, "before calibration", &Case::before) && good;
-    good = print_order(all, "after it", &Case::after) && good;
+    for (const auto& [when, said] :
+         {std::pair{"before calibration", &Case::before}, std::pair{"after it", &Case::after}}) {
+      good = print_errors(all, when, said) && good;
+      good = print_order(all, when, said) && good;
+    }
   } catch (const std::exception& error) {
     fmt::print("failed: {}\n", error.what());
     return 1;
