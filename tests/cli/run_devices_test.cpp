@@ -99,7 +99,7 @@ bool saved(const Workspace& w, const std::string& out, std::int64_t step) {
 }
 
 template <class There>
-bool wait_until(There there) {
+bool wait_for_that(There there) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(120);
   while (!there()) {
     if (std::chrono::steady_clock::now() > until) return false;
@@ -206,7 +206,7 @@ TEST_CASE("a worker ends as its rank did, the others lose a peer, and all go on 
   const auto expected = devices_run(w, "job.yaml", "straight");
   {
     WorkerPair pair(w, "--out run --checkpoint-steps 10");
-    REQUIRE(wait_until([&] { return saved(w, "run", 20) && pair.ranks(1).size() == 2; }));
+    REQUIRE(wait_for_that([&] { return saved(w, "run", 20) && pair.ranks(1).size() == 2; }));
     ::kill(pair.ranks(1)[1], SIGKILL);
     CHECK(pair.code(1) == 128 + SIGKILL);
     CHECK(pair.code(0) == 76);
@@ -214,18 +214,18 @@ TEST_CASE("a worker ends as its rank did, the others lose a peer, and all go on 
   }
   {  // asked to stop all ranks of both save and end
     WorkerPair pair(w, "--out run --checkpoint-steps 10 --attempt 1");
-    REQUIRE(wait_until([&] { return saved(w, "run", 60); }));
+    REQUIRE(wait_for_that([&] { return saved(w, "run", 60); }));
     ::kill(pair.workers[1]->id(), SIGTERM);
     CHECK(pair.code(1) == 75);
     CHECK(pair.code(0) == 75);
   }
   {  // its ranks do not outlive it
     WorkerPair pair(w, "--out run --checkpoint-steps 10 --attempt 2");
-    REQUIRE(wait_until([&] { return saved(w, "run", 120) && pair.ranks(0).size() == 2; }));
+    REQUIRE(wait_for_that([&] { return saved(w, "run", 120) && pair.ranks(0).size() == 2; }));
     const std::vector<pid_t> ranks = pair.ranks(0);
     ::kill(pair.workers[0]->id(), SIGKILL);
     CHECK(pair.code(1) == 76);
-    CHECK(wait_until(
+    CHECK(wait_for_that(
         [&] { return std::ranges::none_of(ranks, [](pid_t id) { return ::kill(id, 0) == 0; }); }));
   }
   WorkerPair pair(w, "--out run --checkpoint-steps 10 --attempt 3");

@@ -163,7 +163,7 @@ TEST_CASE("a run that will be late says what helps, and --replan auto goes on so
   }
 }
 
-TEST_CASE("--replan auto is refused where nothing does it, and other words are none") {
+TEST_CASE("replan auto is refused where nothing does it, and other words are none") {
   const Workspace w;
   w.write("job.yaml", late_job(1));
   CHECK(w.run("run job.yaml --replan perhaps").code == 2);

@@ -192,8 +192,8 @@ TEST_CASE("a table of jobs stands for what runs and waits on the nodes of a scen
 
 TEST_CASE("what is wrong with exports is told together, with its place") {
   CHECK(snapshot_errors({}) ==
-        std::vector<std::string>{"no file tells the nodes",
-                                 "no file tells the jobs that run and wait"});
+        std::vector<std::string>{"no file lists the nodes",
+                                 "no file lists the running and waiting jobs"});
   CHECK(snapshot_errors({{"x.txt", "hello\n"}, {"y.json", "{\"a\": 1}"}, {"z", " \n"}}) ==
         std::vector<std::string>{"it is no export of a cluster that reckon reads",
                                  "its JSON has no items, jobs or nodes", "the file is empty"});

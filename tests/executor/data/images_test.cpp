@@ -2,8 +2,8 @@
 #include <cmath>
 #include <set>
 
+#include "executor/data/data_files.h"
 #include "executor/data/images/crop.h"
-#include "tests/executor/data/data_files.h"
 
 using namespace reckon;
 using namespace reckon::test;

@@ -1,8 +1,8 @@
 #include <cstdlib>
 
+#include "executor/data/data_files.h"
 #include "executor/data/shards/example.h"
 #include "executor/data/shards/tar.h"
-#include "tests/executor/data/data_files.h"
 
 using namespace reckon;
 using namespace reckon::test;

@@ -5,7 +5,7 @@
 #include "executor/data/store/s3_answers.h"
 #include "executor/data/store/s3_client.h"
 #endif
-#include "tests/executor/data/data_files.h"
+#include "executor/data/data_files.h"
 
 using namespace reckon;
 using namespace reckon::test;

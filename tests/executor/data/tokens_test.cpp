@@ -1,4 +1,4 @@
-#include "tests/executor/data/data_files.h"
+#include "executor/data/data_files.h"
 
 using namespace reckon;
 using namespace reckon::test;

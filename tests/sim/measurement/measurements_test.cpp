@@ -198,7 +198,7 @@ TEST_CASE("what is wrong with a line is told whole, at its number, and the other
         "    a record looks like {\"record\":\"step\",...}\n"
         "run.jsonl:3: warning: unknown record 'stepp'; did you mean 'step'?\n"
         "    records: run, step, span, mark, interruption, checkpoint, provisioning, end, "
-        "machine, accelerator, probe, change\n"
+        "machine, accelerator, probe, change, decision\n"
         "run.jsonl:4: warning: key 'input_seconds' is missing\n"
         "run.jsonl:4: warning: unknown key 'inputs_second'; did you mean 'input_seconds'?\n"
         "run.jsonl:5: warning: 'step' cannot be \"a\"\n");
