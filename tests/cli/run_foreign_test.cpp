@@ -102,7 +102,7 @@ TEST_CASE("a program of one's own that fails at once is not started for ever") {
   const Output run = w.run("run mine.yaml --replications 20 --retry-delay 10ms --retries 50");
   INFO(run.out << run.err);
   CHECK(run.code == 1);
-  CHECK_THAT(run.out, Contains("ended with code 1, and told of no step in 3 starts"));
+  CHECK_THAT(run.out, Contains("ended with code 1, and reported no step in 3 starts"));
   CHECK_THAT(run.err, Contains("restarting in 10.0 ms"));
   CHECK_THAT(run.err, Contains("restarting in 20.0 ms"));
   // Without a word about it, on premises, where the service would start it again at once.

@@ -77,7 +77,7 @@ TEST_CASE("mistakes of a submission are told") {
   CHECK(w.run(kSubmitJob + kSlurm + "squeue.json' --at noon").code == 2);
   const Output nodes = w.run(kSubmitJob + kSlurm + "squeue.json'");
   CHECK(nodes.code == 2);
-  CHECK(contains(nodes.err, "no file tells the nodes"));
+  CHECK(contains(nodes.err, "no file lists the nodes"));
   CHECK(w.run(kSubmitJob + "--cluster nowhere").code == 2);
   CHECK(w.run(kSubmitJob + kSlurm + "squeue.json' --html a.html").code == 2);
 }
