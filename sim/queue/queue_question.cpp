@@ -51,7 +51,8 @@ std::vector<CellSet> cells_of_jobs(const QueueQuestion& question, const JobList&
   std::vector<CellSet> out;
   out.reserve(list.jobs.size());
   for (const JobRequest& job : list.jobs) {
-    CellSet cells = with_resource[static_cast<std::size_t>(job.owner.resource + 1)];
+    const int resource = job.owner.resource;
+    CellSet cells = with_resource[resource < 0 ? 0 : static_cast<std::size_t>(resource) + 1];
     if (job.pace >= 0) cells &= runs[static_cast<std::size_t>(job.pace)];
     out.push_back(cells);
   }
