@@ -141,6 +141,9 @@ Expected<Plan> plan_with(const Question& question, std::span<const Change> chang
 /// Is P(out of memory) at most kRiskOfAPlan, and no more used than the question allows?
 bool fits(const Question& question, const MemoryEstimate& memory);
 
+/// The numbers of "3", "1..8" or several of them, ascending; of a long range not every number.
+std::vector<int> counts_of(const std::vector<std::string>& texts);
+
 /// Do its parameter servers stand on the workers' nodes, one a node at most?
 bool colocates_servers(const Question& question);
 

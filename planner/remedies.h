@@ -62,8 +62,6 @@ RestOfRun rest_of_run(PlanHere here, std::int64_t steps, const NetworkModel& net
 /// comes of it. Empty for what has no layout of our own: asynchronous training.
 std::vector<std::vector<Change>> changes_of_run(const Scenario& scenario, const Plan& now,
                                                 const std::vector<int>& nodes);
-/// The numbers of "3", "1..8" or several of them, ascending; of a long range not every number.
-std::vector<int> counts_of(const std::vector<std::string>& texts);
 /// The numbers of nodes to consider: those of `plan: {vary: {nodes: ...}}`; else what the workers'
 /// pool may have, where that is a range; else up to twice as many as now.
 std::vector<int> nodes_of_run(const Scenario& scenario);

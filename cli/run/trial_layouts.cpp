@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include "cli/exit_code.h"
@@ -18,6 +18,7 @@
 #include "executor/launch/local_run.h"
 #include "executor/launch/trial_run.h"
 #include "executor/probe/host.h"
+#include "executor/probe/scratch_folder.h"
 #include "executor/train/records/measurement_log.h"
 #include "executor/train/stop_signal.h"
 #include "planner/candidates.h"
@@ -34,36 +35,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that is gone with the object, or the user's own.
-class RunsFolder {
- public:
-  explicit RunsFolder(const std::string& kept) {
-    if (!kept.empty()) {
-      path_ = fs::absolute(kept);
-      if (fs::exists(path_) && !fs::is_empty(path_))
-        throw UsageError(fmt::format(
-            "--out {}: it holds something; the runs of a trial go to an empty folder", kept));
-      fs::create_directories(path_);
-      return;
-    }
-    std::string name = (fs::temp_directory_path() / "reckon-trial-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw std::runtime_error(fmt::format("{} cannot be made", name));
-    path_ = name;
-    own_ = true;
-  }
-  ~RunsFolder() {
-    std::error_code ignored;
-    if (own_) fs::remove_all(path_, ignored);
-  }
-  RunsFolder(const RunsFolder&) = delete;
-  RunsFolder& operator=(const RunsFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-  bool own_ = false;
-};
+/// Empty, for the runs that the user keeps.
+fs::path folder_of(const std::string& kept) {
+  const fs::path path = fs::absolute(kept);
+  if (fs::exists(path) && !fs::is_empty(path))
+    throw UsageError(fmt::format(
+        "--out {}: it holds something; the runs of a trial go to an empty folder", kept));
+  fs::create_directories(path);
+  return path;
+}
 
 /// A layout as a run of a few steps here.
 struct LayoutRun {
@@ -85,6 +65,10 @@ struct NamedLayout {
   std::string name;
   std::vector<std::string> changes;  // words of --set
 };
+struct BestLayouts {
+  std::vector<NamedLayout> layouts;
+  std::string options;  // with which other commands read the same scenario
+};
 /// `plan.vary.layout` adds those that split the model.
 constexpr const char* kWhole = "plan.vary.strategy=[single, mirrored, multi_worker_mirrored]";
 /// Does the scenario say itself which strategies may be?
@@ -94,18 +78,16 @@ bool varies_strategy(const TrialCommandOptions& options) {
 }
 
 /// Those whose steps are the shortest by the step model, on the scenario's own nodes.
-std::vector<NamedLayout> best_layouts(const TrialCommandOptions& options,
-                                      const LoadedCatalog& catalog) {
+BestLayouts best_layouts(const TrialCommandOptions& options, const LoadedCatalog& catalog) {
   PlanOptions ask;
   ask.files = options.files;
-  ask.layers = options.layers;
-  ask.overrides = options.overrides;
-  ask.catalogs = options.catalogs;
-  ask.calibrations = options.calibrations;
+  static_cast<ScenarioChanges&>(ask) = options;
+  static_cast<CatalogChoice&>(ask) = options;
   ask.layouts = true;
   ask.plan_block = {"plan.objective=time"};
   if (!varies_strategy(options)) ask.plan_block.emplace_back(kWhole);
   auto base = checked(plan_base(ask, catalog));
+  BestLayouts best{{}, base.words.file_options + base.words.catalog_options};
   const auto profile = checked(profile_of(base, catalog));
   base.evidence = profile ? profile.get() : catalog.evidence();
   const auto question = checked(planner::make_question(std::move(base), catalog));
@@ -120,19 +102,18 @@ std::vector<NamedLayout> best_layouts(const TrialCommandOptions& options,
   for (const planner::Candidate& c : space.candidates) all.push_back(&c);
   std::ranges::stable_sort(
       all, {}, [&](const planner::Candidate* c) { return space.shape(*c).step_seconds; });
-  std::vector<NamedLayout> best;
   std::vector<Layout> taken;
   for (const planner::Candidate* c : all) {
-    if (best.size() == std::size_t(*options.layouts)) break;
+    if (best.layouts.size() == std::size_t(*options.layouts)) break;
     const planner::Shape& shape = space.shape(*c);
     const bool known = std::ranges::any_of(
         taken, [&](const Layout& other) { return is_same(other, shape.layout); });
     if (known) continue;
     taken.push_back(shape.layout);
-    best.push_back({planner::strategy_text(shape), {}});
+    best.layouts.push_back({planner::strategy_text(shape), {}});
     // Nodes, machines and how they are bought stay as they are.
     std::ranges::copy_if(planner::texts(planner::changes_of(question, space, *c)),
-                         std::back_inserter(best.back().changes),
+                         std::back_inserter(best.layouts.back().changes),
                          [](const std::string& text) { return text.starts_with("workload."); });
   }
   return best;
@@ -165,12 +146,12 @@ LayoutRun prepared(const TrialCommandOptions& options, const LoadedCatalog& cata
   return run;
 }
 
-std::vector<LayoutRun> layouts_of(const TrialCommandOptions& options,
-                                  const LoadedCatalog& catalog) {
+std::vector<LayoutRun> layouts_of(const TrialCommandOptions& options, const LoadedCatalog& catalog,
+                                  std::vector<NamedLayout> layouts) {
   std::vector<LayoutRun> runs;
   runs.push_back(prepared(options, catalog, "the scenario's own", {}));
   const Layout own = runs.front().artifact.plan.only_job().strategy.layout;
-  for (auto& [name, changes] : best_layouts(options, catalog)) {
+  for (auto& [name, changes] : layouts) {
     LayoutRun run = prepared(options, catalog, std::move(name), std::move(changes));
     if (is_same(run.artifact.plan.only_job().strategy.layout, own))
       runs.front().row.name = "the scenario's own: " + run.row.name;
@@ -232,20 +213,22 @@ void measure(LayoutRun& run, const fs::path& directory, const TrialCommandOption
 }  // namespace
 
 int try_layouts(const TrialCommandOptions& options, const LoadedCatalog& catalog) {
-  const RunsFolder folder(options.out);
-  std::vector<LayoutRun> runs = layouts_of(options, catalog);
+  std::optional<ScratchFolder> scratch;
+  if (options.out.empty()) scratch.emplace(fs::temp_directory_path());
+  const fs::path folder = scratch ? scratch->path() : folder_of(options.out);
+  BestLayouts best = best_layouts(options, catalog);
+  std::vector<LayoutRun> runs = layouts_of(options, catalog, std::move(best.layouts));
   print_error(announcement(runs, options) + '\n');
   watch_stop_signals();
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   for (std::size_t k = 0; k < runs.size(); ++k) {
     if (stop_requests() > 0) break;
     if (!runs[k].row.reason.empty()) continue;
-    measure(runs[k], folder.path() / fmt::format("layout-{}", k + 1), options,
-            [&](std::int64_t step) {
-              if (terminal)
-                print_control(fmt::format("\rlayout {} of {}: step {}/{}\033[K", k + 1, runs.size(),
-                                          step, options.steps));
-            });
+    measure(runs[k], folder / fmt::format("layout-{}", k + 1), options, [&](std::int64_t step) {
+      if (terminal)
+        print_control(fmt::format("\rlayout {} of {}: step {}/{}\033[K", k + 1, runs.size(), step,
+                                  options.steps));
+    });
   }
   if (terminal) print_control("\r\033[K");
   if (stop_requests() > 0) throw TrialError("stopped");
@@ -254,11 +237,7 @@ int try_layouts(const TrialCommandOptions& options, const LoadedCatalog& catalog
                     .machine = fmt::format("{} ({} cores)", machine.processor, machine.cores),
                     .steps = options.steps,
                     .rows = {},
-                    .command = "reckon run " + shell_file(options.files.front())};
-  for (const fs::path& layer : options.layers)
-    trial.command += " --layer " + shell_file(layer.string());
-  for (const std::string& change : options.overrides)
-    trial.command += " --set " + shell_word(change);
+                    .command = "reckon run " + shell_file(options.files.front()) + best.options};
   for (LayoutRun& run : runs) trial.rows.push_back(std::move(run.row));
   sort_by_measured(trial);
   print(options.format == OutputFormat::json ? layout_trial_json(trial)

@@ -41,6 +41,15 @@ CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan
           .parts = cuts_the_model(job.strategy.kind) || pulls_rows(job)};
 }
 
+void add_input(const std::optional<InputWork>& input, StepRecord& to) {
+  if (!input) return;
+  to.read_samples = input->samples;
+  to.skipped_samples = input->skipped;
+  to.read_bytes = input->read;
+  to.read = input->reading;
+  to.decode_cpu = input->decode_cpu;
+}
+
 }  // namespace
 
 Session::Session(const JobOptions& options, const Plan& plan, const PlanDigests& digests,
@@ -188,19 +197,6 @@ void Session::decide_alone(std::int64_t done) {
   stopped_ = stop && done < steps_;
   save_due_ = is_due(done);
 }
-
-namespace {
-
-void add_input(const std::optional<InputWork>& input, StepRecord& to) {
-  if (!input) return;
-  to.read_samples = input->samples;
-  to.skipped_samples = input->skipped;
-  to.read_bytes = input->read;
-  to.read = input->reading;
-  to.decode_cpu = input->decode_cpu;
-}
-
-}  // namespace
 
 void Session::record(const StepMeasurement& m) {
   if (m.input && m.input->skipped > 0) report_skipped(*m.input);

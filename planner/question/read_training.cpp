@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "planner/question/reader.h"
-#include "planner/remedies.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/restart.h"
 

@@ -40,8 +40,8 @@ std::string verdict(const LayoutTrial& trial) {
       out += fmt::format("\n  but not by more than the steps vary: --steps {} tells more",
                          4 * trial.steps);
     else
-      out += fmt::format(", {:.3g} % faster than the next",
-                         100 * (next->measured->mean / first->measured->mean - 1));
+      out += fmt::format(", {:.3g} times as fast as the next",
+                         next->measured->mean / first->measured->mean);
   }
   return out + "\n  " + command_of(trial, *first) + '\n';
 }

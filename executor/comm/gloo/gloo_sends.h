@@ -1,9 +1,9 @@
 #pragma once
 #include <gloo/transport/device.h>
 
+#include <chrono>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 namespace reckon {

@@ -10,33 +10,14 @@
 
 #include "executor/data/open.h"
 #include "executor/data/shards/tfrecord.h"
-#include "sim/model/zoo/builder.h"
 #include "sim/model/zoo/zoo.h"
+#include "support/sample_files.h"
 
 // Files that people store samples in, written as other tools write them, and what is read from
 // them.
 namespace reckon::test {
 
 namespace fs = std::filesystem;
-
-/// A folder of its own, removed at the end.
-struct Folder {
-  fs::path path;
-  explicit Folder(const std::string& name)
-      : path(fs::temp_directory_path() /
-             ("reckon-samples-" + name + "-" + std::to_string(getpid()))) {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  fs::path write(const std::string& name, const std::string& bytes) const {
-    fs::create_directories((path / name).parent_path());
-    std::ofstream(path / name, std::ios::binary) << bytes;
-    return path / name;
-  }
-};
 
 /// Of tests/data/samples, which says what made it.
 inline std::string stored(const std::string& name) {
@@ -49,19 +30,6 @@ inline std::span<const std::uint8_t> bytes_of(const std::string& text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-inline ModelGraph made(SampleUnit unit, const Shape& input, LayerList& net) {
-  auto model = ModelGraph::make("test", unit, input, net.take());
-  REQUIRE(model);
-  return std::move(*model);
-}
-inline ModelGraph classifier(const Shape& input, std::int64_t classes) {
-  LayerList net(8);
-  LayerId x = net.add("image", InputLayer{}, std::vector<LayerId>{});
-  x = net.add("flat", Flatten{}, x);
-  x = net.add("fc", Linear{elements(input), classes}, x);
-  net.add("loss", SoftmaxCrossEntropy{classes}, x);
-  return made(SampleUnit::image, input, net);
-}
 inline ModelGraph language_model(std::int64_t vocabulary, std::int64_t tokens) {
   return *make_transformer("lm", {.layers = 1,
                                   .hidden = 8,

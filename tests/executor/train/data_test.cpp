@@ -1,4 +1,3 @@
-#include <unistd.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -10,38 +9,13 @@
 #include "executor/train/data/loader.h"
 #include "executor/train/data/order.h"
 #include "executor/train/networks.h"
+#include "support/sample_files.h"
 
 using namespace reckon;
 namespace fs = std::filesystem;
 
 namespace {
 
-/// A folder of its own, removed at the end.
-struct Folder {
-  fs::path path;
-  explicit Folder(const std::string& name)
-      : path(fs::temp_directory_path() / ("reckon-data-" + name + "-" + std::to_string(getpid()))) {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  fs::path write(const std::string& name, const std::string& bytes) const {
-    fs::create_directories((path / name).parent_path());
-    std::ofstream(path / name, std::ios::binary) << bytes;
-    return path / name;
-  }
-};
-
-ModelGraph classifier(const Shape& input, std::int64_t classes) {
-  LayerList net(8);
-  LayerId x = net.add("image", InputLayer{}, std::vector<LayerId>{});
-  x = net.add("flat", Flatten{}, x);
-  x = net.add("fc", Linear{elements(input), classes}, x);
-  net.add("loss", SoftmaxCrossEntropy{classes}, x);
-  return test::network(SampleUnit::image, input, net);
-}
 ModelGraph language_model(std::int64_t vocabulary, std::int64_t tokens) {
   return *make_transformer("lm", {.layers = 1,
                                   .hidden = 8,
@@ -88,14 +62,14 @@ void check_complaint(const std::string& text, std::initializer_list<std::string>
 }  // namespace
 
 TEST_CASE("CIFAR-10 records are read across files, and normalised by channel") {
-  const Folder folder("cifar");
+  const test::Folder folder("cifar");
   std::string first(2 * 3073, '\0'), second(3073, '\0');
   first[3073] = 7;                                  // the second image's class
   first[3073 + 1 + 1024] = static_cast<char>(255);  // its first green pixel
   second[0] = 3;
   folder.write("data_batch_1.bin", first);
   folder.write("data_batch_2.bin", second);
-  const ModelGraph model = classifier({3, 32, 32}, 10);
+  const ModelGraph model = test::classifier({3, 32, 32}, 10);
   const auto source = open_data({DataFormat::cifar10, folder.path.string()}, {}, model, 1, 0);
   CHECK(source->samples() == 3);
   const Sample image = read(*source, model, 1);
@@ -106,8 +80,8 @@ TEST_CASE("CIFAR-10 records are read across files, and normalised by channel") {
 }
 
 TEST_CASE("damaged and unfit CIFAR-10 files are named with the byte") {
-  const Folder folder("cifar-bad");
-  const ModelGraph model = classifier({3, 32, 32}, 10);
+  const test::Folder folder("cifar-bad");
+  const ModelGraph model = test::classifier({3, 32, 32}, 10);
   check_complaint(complaint(DataFormat::cifar10, folder.path, model), {"data_batch_1.bin"});
   folder.write("data_batch_1.bin", std::string(3073 + 100, '\0'));
   check_complaint(complaint(DataFormat::cifar10, folder.path, model),
@@ -117,19 +91,19 @@ TEST_CASE("damaged and unfit CIFAR-10 files are named with the byte") {
   folder.write("data_batch_1.bin", wrong);
   check_complaint(complaint(DataFormat::cifar10, folder.path, model),
                   {"at byte 3073: class 10, there are 10"});
-  check_complaint(complaint(DataFormat::cifar10, folder.path, classifier({3, 16, 16}, 10)),
+  check_complaint(complaint(DataFormat::cifar10, folder.path, test::classifier({3, 16, 16}, 10)),
                   {"holds images of (3, 32, 32), the model takes (3, 16, 16)"});
-  check_complaint(complaint(DataFormat::cifar10, folder.path, classifier({3, 32, 32}, 5)),
+  check_complaint(complaint(DataFormat::cifar10, folder.path, test::classifier({3, 32, 32}, 5)),
                   {"holds 10 classes, the model has 5"});
 }
 
 TEST_CASE("MNIST files are read, for models of images and of records") {
-  const Folder folder("mnist");
+  const test::Folder folder("mnist");
   folder.write("train-images-idx3-ubyte", big_endian(0x803) + big_endian(2) + big_endian(2) +
                                               big_endian(3) +
                                               bytes_of({0, 1, 2, 3, 4, 5, 0, 0, 255, 0, 0, 0}));
   folder.write("train-labels-idx1-ubyte", big_endian(0x801) + big_endian(2) + bytes_of({4, 9}));
-  const ModelGraph images = classifier({1, 2, 3}, 10), record = classifier({6}, 10);
+  const ModelGraph images = test::classifier({1, 2, 3}, 10), record = test::classifier({6}, 10);
   for (const ModelGraph* model : {&images, &record}) {
     const auto source = open_data({DataFormat::mnist, folder.path.string()}, {}, *model, 1, 0);
     CHECK(source->samples() == 2);
@@ -140,8 +114,8 @@ TEST_CASE("MNIST files are read, for models of images and of records") {
 }
 
 TEST_CASE("damaged MNIST files are named with the byte") {
-  const Folder folder("mnist-bad");
-  const ModelGraph model = classifier({1, 2, 3}, 10);
+  const test::Folder folder("mnist-bad");
+  const ModelGraph model = test::classifier({1, 2, 3}, 10);
   const std::string header = big_endian(0x803) + big_endian(2) + big_endian(2) + big_endian(3);
   folder.write("train-labels-idx1-ubyte", big_endian(0x801) + big_endian(2) + bytes_of({4, 9}));
   folder.write("train-images-idx3-ubyte", "\x1f\x8b\x08\x08 compressed");
@@ -160,7 +134,7 @@ TEST_CASE("damaged MNIST files are named with the byte") {
 }
 
 TEST_CASE("a token file gives sequences whose targets are the next tokens") {
-  const Folder folder("tokens");
+  const test::Folder folder("tokens");
   std::string file;
   for (int i = 0; i < 8; ++i) file += bytes_of({i * 50 % 256, i * 50 / 256});  // 0, 50 ... 350
   const fs::path path = folder.write("train.bin", file);
@@ -177,12 +151,12 @@ TEST_CASE("a token file gives sequences whose targets are the next tokens") {
   check_complaint(complaint(DataFormat::tokens, folder.write("odd.bin", "abc"), model),
                   {"odd.bin: at byte 2: half a token"});
   check_complaint(complaint(DataFormat::tokens, folder.path / "none.bin", model), {"none.bin"});
-  check_complaint(complaint(DataFormat::tokens, path, classifier({1, 2, 3}, 10)),
+  check_complaint(complaint(DataFormat::tokens, path, test::classifier({1, 2, 3}, 10)),
                   {"holds tokens, the model does not predict the next token"});
 }
 
 TEST_CASE("text is read as bytes, or as the ranks of its characters") {
-  const Folder folder("text");
+  const test::Folder folder("text");
   const fs::path path = folder.write("a.txt", "cab");
   const ModelGraph model = language_model(128, 2);
   const auto bytes = open_data({DataFormat::text, path.string()}, {}, model, 1, 0);
@@ -195,12 +169,12 @@ TEST_CASE("text is read as bytes, or as the ranks of its characters") {
 }
 
 TEST_CASE("a folder of images has a class for each folder in it") {
-  const Folder folder("images");
+  const test::Folder folder("images");
   folder.write("cats/b.ppm", "P6\n# a comment\n2 1\n255\n" + bytes_of({255, 0, 0, 0, 0, 255}));
   folder.write("cats/a.ppm", "P6 2 1 255 " + bytes_of({0, 0, 0, 0, 0, 0}));
   folder.write("dogs/c.ppm", "P6 2 1 255 " + bytes_of({255, 255, 255, 255, 255, 255}));
   folder.write("dogs/notes.txt", "not an image");
-  const ModelGraph model = classifier({3, 1, 2}, 2);
+  const ModelGraph model = test::classifier({3, 1, 2}, 2);
   const auto source = open_data({DataFormat::images, folder.path.string()}, {}, model, 1, 0);
   CHECK(source->samples() == 3);
   CHECK(read(*source, model, 1).input == std::vector<float>{1, -1, -1, -1, -1, 1});  // planes
@@ -209,8 +183,8 @@ TEST_CASE("a folder of images has a class for each folder in it") {
 }
 
 TEST_CASE("damaged and unfit images are named") {
-  const Folder folder("images-bad");
-  const ModelGraph model = classifier({3, 1, 2}, 2);
+  const test::Folder folder("images-bad");
+  const ModelGraph model = test::classifier({3, 1, 2}, 2);
   const auto with = [&](const std::string& file) {
     folder.write("a/x.ppm", file);
     return complaint(DataFormat::images, folder.path, model);
@@ -324,7 +298,7 @@ TEST_CASE("a sample that cannot be read is an error when its turn comes") {
 TEST_CASE(
     "synthetic samples are functions of seed and number, with the moments that they promise") {
   constexpr std::int64_t kValues = 40'000;
-  const ModelGraph model = classifier({kValues}, 10);
+  const ModelGraph model = test::classifier({kValues}, 10);
   const auto of = [&](std::uint64_t seed, std::int64_t sample) {
     const auto source = open_data({}, {}, model, seed, 100);
     return read(*source, model, sample).input;
