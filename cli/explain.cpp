@@ -1,15 +1,15 @@
-#include "report/explain.h"
+#include "report/explain/explain.h"
 
 #include "cli/command.h"
 #include "cli/errors.h"
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/shared.h"
 #include "cli/options/values.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "report/evidence.h"
+#include "report/explain/evidence.h"
 #include "sim/catalog/operations_keys.h"
-#include "sim/forecast/explain_restarts.h"
+#include "sim/forecast/explain/restarts.h"
 #include "sim/scenario/resolve/draft.h"
 
 namespace reckon::cli {

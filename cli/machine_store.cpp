@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/history_store.h"
+#include "cli/history/history_store.h"
 #include "cli/output.h"
 #include "cli/probe/probe_processes.h"
 #include "executor/comm/gloo/gloo_communicator.h"

@@ -8,12 +8,12 @@
 
 #include "cli/command.h"
 #include "cli/errors.h"
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "cli/version.h"
 #include "sim/base/diagnostic.h"
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 
 namespace reckon::cli {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "sim/base/mapped_file.h"
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 
 namespace reckon::cli {
 namespace {

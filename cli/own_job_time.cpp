@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/forecast/pace.h"
 #include "sim/step/network/network.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "sim/queue/pace/own_jobs.h"
 
 namespace reckon::cli {

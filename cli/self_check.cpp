@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/errors.h"
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/shared.h"
 #include "cli/options/values.h"
 #include "cli/output.h"

@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "cli/command.h"
-#include "cli/history_store.h"
-#include "cli/load.h"
+#include "cli/history/history_store.h"
+#include "cli/load/load.h"
 #include "cli/options/shared.h"
 #include "cli/options/values.h"
 #include "cli/output.h"
@@ -14,7 +14,7 @@
 #include "cli/sweep.h"
 #include "report/html/html.h"
 #include "report/json.h"
-#include "report/memo.h"
+#include "report/memo/memo.h"
 #include "report/queue/queue.h"
 #include "report/serving/serving.h"
 #include "report/serving/sweep.h"

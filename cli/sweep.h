@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/shared.h"
 #include "report/queue/queue.h"
 #include "report/serving/sweep.h"
-#include "report/sweep.h"
+#include "report/sweep/sweep.h"
 #include "sim/scenario/sweep.h"
 
 namespace reckon::cli {

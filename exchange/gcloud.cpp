@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 
 namespace reckon {
 namespace {

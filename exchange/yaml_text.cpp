@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/base/yaml_writer.h"
+#include "sim/base/text/yaml_writer.h"
 
 namespace reckon {
 namespace {

@@ -6,8 +6,8 @@
 #include "kernels/bf16.h"
 
 // Batch normalisation over the rows of (rows, channels): points of images, channels last.
-// References: batch_norm of kernels/layers_reference.h (whose channels are in front), and
-// batch_norm_backward of kernels/backward_reference.h.
+// References: batch_norm of kernels/reference/layers.h (whose channels are in front), and
+// batch_norm_backward of kernels/reference/backward.h.
 namespace reckon::gpu {
 
 struct BatchNormShape {

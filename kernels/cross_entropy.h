@@ -8,8 +8,8 @@
 // Softmax cross entropy over (rows, classes) of logits, for large vocabularies: one reading of the
 // logits in the forward pass (largest and sum in one go [Milakov & Gimelshein 2018,
 // arXiv:1805.02867, algorithm 3]), one reading and one writing in the backward pass. The softmax is
-// never stored. References: softmax_cross_entropy of kernels/layers_reference.h and
-// softmax_cross_entropy_backward of kernels/backward_reference.h.
+// never stored. References: softmax_cross_entropy of kernels/reference/layers.h and
+// softmax_cross_entropy_backward of kernels/reference/backward.h.
 namespace reckon::gpu {
 
 /// targets: (rows) classes, as whole numbers. log_sums, losses: (rows), natural logarithms. A class

@@ -6,7 +6,7 @@
 #include "kernels/bf16.h"
 
 // Layer norm and root mean square norm, one row at a time. References: layer_norm and rms_norm of
-// kernels/layers_reference.h, and norm_backward of kernels/backward_reference.h.
+// kernels/reference/layers.h, and norm_backward of kernels/reference/backward.h.
 namespace reckon::gpu {
 
 /// x, y, dy, dx: (rows, width); weight, bias: (width); E is float or Bf16. A warp a row; sums in

@@ -7,7 +7,7 @@
 
 // Pooling and patches of images with channels last, (batch, height, width, channels). Every
 // gradient is gathered by the input point that gets it, so sums have one order. References: pool
-// and convolution of kernels/layers_reference.h, whose channels are in front.
+// and convolution of kernels/reference/layers.h, whose channels are in front.
 namespace reckon::gpu {
 
 struct WindowShape {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "planner/ranked.h"
+#include "planner/search/ranked.h"
 
 // What is worth measuring before the money is spent, with its price.
 //

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "planner/space.h"
+#include "planner/space/space.h"
 
 // A candidate in words.
 namespace reckon::planner {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
-#include "sim/base/yaml_writer.h"
+#include "sim/base/text/yaml_writer.h"
 #include "sim/scenario/yaml/yaml_word.h"
 
 namespace reckon::planner {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "planner/space.h"
-#include "sim/scenario/resolve/workers.h"
+#include "planner/space/space.h"
+#include "sim/scenario/resolve/training/workers.h"
 
 // A candidate as changes of the question's scenario.
 namespace reckon::planner {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <variant>
 
-#include "planner/site.h"
+#include "planner/space/site.h"
 #include "sim/base/parallel.h"
 #include "sim/base/unit_text.h"
 #include "sim/base/words.h"

@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-#include "planner/ranked.h"
+#include "planner/search/ranked.h"
 
 // Numbers that a choice may hang on, each moved by a factor.
 namespace reckon::planner {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/scenario/yaml/yaml_word.h"
 

@@ -9,9 +9,9 @@
 #include <set>
 #include <tuple>
 
-#include "planner/front.h"
-#include "planner/infeasible.h"
-#include "planner/rivals.h"
+#include "planner/search/front.h"
+#include "planner/search/infeasible.h"
+#include "planner/search/rivals.h"
 #include "sim/base/parallel.h"
 
 namespace reckon::planner {

@@ -5,9 +5,9 @@
 
 #include "planner/advice.h"
 #include "planner/answer/rows.h"
-#include "planner/race.h"
-#include "planner/ranked.h"
-#include "planner/rivals.h"
+#include "planner/search/race.h"
+#include "planner/search/ranked.h"
+#include "planner/search/rivals.h"
 #include "planner/sensitivity.h"
 
 // `reckon plan`: from a question to ranked plans with their forecasts, and why.

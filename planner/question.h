@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "planner/change.h"
-#include "planner/objective.h"
-#include "sim/accuracy/evidence.h"
+#include "planner/search/objective.h"
+#include "sim/accuracy/evidence/evidence.h"
 #include "sim/catalog/catalog.h"
 #include "sim/catalog/regions.h"
 #include "sim/forecast/forecast.h"

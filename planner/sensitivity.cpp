@@ -7,9 +7,9 @@
 #include <memory>
 #include <numeric>
 
-#include "planner/lazy_lives.h"
-#include "planner/race.h"
-#include "planner/rivals.h"
+#include "planner/search/lazy_lives.h"
+#include "planner/search/race.h"
+#include "planner/search/rivals.h"
 #include "sim/base/parallel.h"
 
 namespace reckon::planner {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "planner/levers.h"
-#include "planner/ranked.h"
-#include "planner/rivals.h"
+#include "planner/search/ranked.h"
+#include "planner/search/rivals.h"
 
 // How far a number may move before the choice is another one: each plan lived again with the number
 // times a factor, by the same make_forecast and under the same draws, the factor found by

@@ -1,7 +1,7 @@
 #include "report/json.h"
 
+#include "report/check/lock_change_json.h"
 #include "report/json_parts.h"
-#include "report/lock_change_json.h"
 #include "report/serving/json.h"
 
 namespace reckon {

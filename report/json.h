@@ -2,7 +2,7 @@
 #include <span>
 #include <string>
 
-#include "report/check.h"
+#include "report/check/check.h"
 #include "sim/forecast/forecast.h"
 
 // What a program reads. Field names are part of the interface and never change; unknown is null.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 
 namespace reckon {
 namespace {

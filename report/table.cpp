@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/evidence.h"
+#include "report/explain/evidence.h"
 #include "report/notice.h"
 #include "report/prices.h"
 #include "report/text.h"

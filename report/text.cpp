@@ -6,7 +6,7 @@
 #include <cctype>
 #include <cmath>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/step/step.h"
 
 namespace reckon {

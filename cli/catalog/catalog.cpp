@@ -5,7 +5,7 @@
 
 #include "cli/catalog/refresh.h"
 #include "cli/command.h"
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/shared.h"
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"

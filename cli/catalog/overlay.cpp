@@ -4,10 +4,10 @@
 
 #include <stdexcept>
 
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 
 namespace reckon::cli {
 

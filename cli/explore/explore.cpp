@@ -6,7 +6,7 @@
 #include "cli/explore/explore_answers.h"
 #include "cli/explore/explore_options.h"
 #include "cli/explore/explore_server.h"
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/output.h"
 #include "cli/parse.h"
 

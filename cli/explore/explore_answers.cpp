@@ -10,7 +10,7 @@
 #include "planner/controls.h"
 #include "report/plan/controls.h"
 #include "report/plan/plan.h"
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::cli {

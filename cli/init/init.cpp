@@ -6,14 +6,14 @@
 #include "cli/command.h"
 #include "cli/errors.h"
 #include "cli/init/init_scenario.h"
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/shared.h"
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "sim/base/printable.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/printable.h"
+#include "sim/base/text/shell_word.h"
 #include "sim/model/zoo/zoo.h"
 
 namespace reckon::cli {

@@ -8,7 +8,7 @@
 
 #include "cli/options/usage_error.h"
 #include "sim/base/diagnostic.h"
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 
 namespace reckon::cli {
 namespace {

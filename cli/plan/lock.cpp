@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cli/output.h"
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
 namespace reckon::cli {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "planner/lock/lock.h"
-#include "report/lock_change.h"
+#include "report/check/lock_change.h"
 
 // Locks (planner/lock/lock.h) of `plan` and `check`: made from what a command loaded, and catalogs
 // as they were.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "cli/parse.h"
@@ -25,10 +25,10 @@
 #include "planner/fewest.h"
 #include "planner/fleet/fleet.h"
 #include "planner/plan_file.h"
-#include "report/memo.h"
+#include "report/memo/memo.h"
 #include "report/plan/fewest.h"
 #include "report/plan/memo.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::cli {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/plan/plan_options.h"
 #include "planner/planner.h"
 

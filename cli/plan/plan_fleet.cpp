@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cli/command.h"
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "planner/fleet/fleet.h"

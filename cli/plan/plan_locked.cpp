@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cli/check_locked.h"
+#include "cli/check/locked.h"
 #include "cli/output.h"
 #include "cli/plan/lock.h"
 #include "cli/plan/plan_question.h"

@@ -1,10 +1,10 @@
 #pragma once
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/plan/plan_options.h"
 #include "planner/baseline.h"
 #include "planner/lock/lock.h"
 #include "planner/planner.h"
-#include "report/lock_change.h"
+#include "report/check/lock_change.h"
 
 // `reckon plan --lock`, and `--baseline` of what it wrote.
 namespace reckon::cli {

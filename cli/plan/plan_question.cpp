@@ -12,7 +12,7 @@
 #include "cli/output.h"
 #include "cli/plan/placeholders.h"
 #include "exchange/model_files.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 #include "sim/model/finetune.h"
 #include "sim/model/zoo/zoo.h"
 

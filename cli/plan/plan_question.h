@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/plan/plan_options.h"
 #include "planner/question.h"
 

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
-#include "report/memo.h"
+#include "report/memo/memo.h"
 #include "report/queue/nodes.h"
 #include "sim/queue/fewest_nodes.h"
 #include "sim/queue/queue_costs.h"

@@ -1,5 +1,5 @@
 #pragma once
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/plan/plan_options.h"
 
 namespace reckon::cli {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "cli/command.h"
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/shared.h"
 #include "cli/options/values.h"
 #include "cli/output.h"

@@ -12,7 +12,7 @@
 #include "cli/output.h"
 #include "executor/train/records/run_check.h"
 #include "executor/train/records/run_directory.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 
 namespace reckon::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "executor/probe/nvml.h"
 #include "executor/probe/probe.h"
 #include "report/run/probe.h"
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/model/zoo/zoo.h"
 
 namespace reckon::cli {

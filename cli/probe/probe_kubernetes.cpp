@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/output.h"
 #include "cli/run/cluster_options.h"
 #include "cli/run/run_parts.h"
@@ -12,7 +12,7 @@
 #include "executor/kubernetes/pods/node_probe.h"
 #include "executor/kubernetes/preflight.h"
 #include "executor/train/stop_signal.h"
-#include "report/node_ranking.h"
+#include "report/explain/node_ranking.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::cli {

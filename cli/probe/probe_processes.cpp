@@ -11,7 +11,7 @@
 #include "executor/comm/gloo/gloo_communicator.h"
 #include "executor/comm/rendezvous/job_secret.h"
 #include "executor/launch/gang.h"
-#include "executor/launch/local_job.h"
+#include "executor/launch/local/job.h"
 #include "executor/probe/probe.h"
 #include "executor/train/stop_signal.h"
 #include "sim/measurement/measurements.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "cli/history_store.h"
+#include "cli/history/history_store.h"
 #include "cli/machine_store.h"
 #include "executor/train/graph_runtime.h"
 #include "executor/train/recipe.h"

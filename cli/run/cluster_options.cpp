@@ -6,7 +6,7 @@
 
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 
 namespace reckon::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/options/shared.h"
-#include "exchange/kubernetes.h"
+#include "exchange/kubernetes/kubernetes.h"
 
 // What the commands that know Kubernetes read alike from the command line.
 namespace reckon::cli {

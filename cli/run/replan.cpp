@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "cli/history_store.h"
-#include "cli/load_measurements.h"
+#include "cli/history/history_store.h"
+#include "cli/load/measurements.h"
 #include "cli/machine_store.h"
 #include "cli/run/run_resume.h"
 #include "executor/train/records/measurement_log.h"

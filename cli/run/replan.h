@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/run/run_options.h"
 #include "cli/run/run_parts.h"
 #include "planner/remedies.h"

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "cli/command.h"
-#include "cli/history_store.h"
-#include "cli/load.h"
+#include "cli/history/history_store.h"
+#include "cli/load/load.h"
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "cli/run/bound_here.h"
@@ -15,8 +15,8 @@
 #include "cli/run/run_options.h"
 #include "cli/run/run_parts.h"
 #include "cli/run/run_resume.h"
-#include "executor/launch/local_job.h"
-#include "executor/launch/local_run.h"
+#include "executor/launch/local/job.h"
+#include "executor/launch/local/run.h"
 #include "executor/train/stop_signal.h"
 #include "report/json.h"
 #include "report/run/metrics.h"

@@ -4,8 +4,8 @@
 
 #include "cli/errors.h"
 #include "cli/exit_code.h"
-#include "cli/history_store.h"
-#include "cli/load.h"
+#include "cli/history/history_store.h"
+#include "cli/load/load.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "cli/run/cluster_options.h"

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "cli/history_store.h"
-#include "cli/load.h"
-#include "cli/load_measurements.h"
+#include "cli/history/history_store.h"
+#include "cli/load/load.h"
+#include "cli/load/measurements.h"
 #include "cli/output.h"
 #include "executor/http/bearer_token.h"
 #include "executor/http/listen_address.h"
@@ -21,7 +21,7 @@
 #include "executor/train/trainable.h"
 #include "report/json.h"
 #include "report/run/status.h"
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/measurement/measured_run.h"
 #include "sim/measurement/run_bill.h"
 #include "sim/measurement/run_timeline.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/run/run_options.h"
-#include "executor/launch/metrics_server.h"
+#include "executor/launch/local/metrics_server.h"
 #include "executor/launch/progress_reader.h"
 #include "executor/launch/run_tracker.h"
 #include "executor/train/records/run_directory.h"

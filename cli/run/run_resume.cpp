@@ -7,7 +7,7 @@
 
 #include "cli/output.h"
 #include "executor/train/checkpoint/checkpoint_set.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 
 namespace reckon::cli {
 namespace {

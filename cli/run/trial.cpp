@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "cli/command.h"
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/shared.h"
 #include "cli/options/values.h"
 #include "cli/output.h"
@@ -13,7 +13,7 @@
 #include "cli/run/trial_layouts.h"
 #include "cli/run/trial_options.h"
 #include "cli/sweep.h"
-#include "executor/launch/local_job.h"
+#include "executor/launch/local/job.h"
 #include "executor/launch/trial_run.h"
 #include "executor/probe/host.h"
 #include "executor/train/stop_signal.h"

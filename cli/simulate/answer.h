@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "sim/serving/serving.h"
 
 namespace reckon::cli {

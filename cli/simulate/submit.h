@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/shared.h"
 
 namespace reckon::cli {

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "cli/exit_code.h"
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"
 #include "cli/output.h"

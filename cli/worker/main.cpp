@@ -7,7 +7,7 @@
 
 #include "cli/errors.h"
 #include "cli/exit_code.h"
-#include "cli/load.h"
+#include "cli/load/load.h"
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "cli/worker/export.h"

@@ -7,7 +7,7 @@
 
 #include "exchange/bills/bill_rows.h"
 #include "exchange/json_parts.h"
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 
 namespace reckon {
 namespace {

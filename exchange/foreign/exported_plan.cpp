@@ -7,7 +7,7 @@
 
 #include "exchange/foreign/foreign_file.h"
 #include "exchange/foreign/kubernetes_replicas.h"
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/scenario/plan.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 

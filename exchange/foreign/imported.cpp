@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/scenario/plan.h"
 #include "sim/scenario/resolve/draft.h"
 #include "sim/scenario/yaml/scenario_yaml.h"

@@ -4,7 +4,7 @@
 
 #include "exchange/frameworks/writers.h"
 #include "exchange/yaml_text.h"
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 
 // The YAML file of `maxtext.trainers.pre_train.train`, over base.yml. Keys, types and allowed
 // values: AI-Hypercomputer/maxtext maxtext-v0.2.4 (538fe7a3f3376d94cf3f04e77741aa6d7e8efa45),

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "exchange/frameworks/writers.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 
 // Arguments of Megatron-LM's pretrain_gpt.py as an array of bash. Names, types and allowed values:
 // NVIDIA/Megatron-LM core_v0.15.0 (0d7e02bd26d3eb347ad8d1bef625002babfa6df7),

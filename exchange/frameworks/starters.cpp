@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "exchange/refusals.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 
 namespace reckon {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "exchange/frameworks/frameworks.h"
-#include "exchange/kubernetes.h"
+#include "exchange/kubernetes/kubernetes.h"
 #include "sim/base/words.h"
 
 // What starts the processes of a launcher's configuration, with the configuration in it.

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "exchange/infrastructure/writers.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 
 // Commands of az that create an AKS cluster and its node pools. Options: Azure CLI 2, `az aks
 // create` and `az aks nodepool add` [learn.microsoft.com/cli/azure/aks/nodepool]. AKS installs the

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "exchange/kubernetes.h"
+#include "exchange/kubernetes/kubernetes.h"
 
 namespace reckon {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "exchange/infrastructure/writers.h"
-#include "exchange/kubernetes.h"
+#include "exchange/kubernetes/kubernetes.h"
 #include "exchange/yaml_text.h"
 
 // NodePools of Karpenter and their EC2NodeClasses. Fields: aws/karpenter-provider-aws v1.14.1

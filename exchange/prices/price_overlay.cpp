@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "exchange/prices/price_rows.h"
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 #include "sim/scenario/yaml/document.h"
 
 namespace reckon {

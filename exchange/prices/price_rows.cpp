@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 #include "sim/base/unit_text.h"
 #include "sim/catalog/catalog_entry.h"
 #include "sim/scenario/yaml/reader.h"

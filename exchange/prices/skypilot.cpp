@@ -5,7 +5,7 @@
 #include <set>
 
 #include "exchange/prices/price_rows.h"
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::price_lists {

@@ -7,7 +7,7 @@
 
 #include "executor/comm/rendezvous/job_secret.h"
 #include "executor/kubernetes/pods/cluster_gang.h"
-#include "sim/base/base64.h"
+#include "sim/base/text/base64.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::kubernetes {

@@ -9,7 +9,7 @@
 #include "executor/comm/socket.h"
 #include "executor/launch/watched_process.h"
 #include "sim/base/quantity.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 
 // All processes of one job, started together, watched until the last has ended. Nothing is started
 // again here: see supervise.h.

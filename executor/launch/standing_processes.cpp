@@ -10,7 +10,7 @@
 
 #include "executor/train/recipe.h"
 #include "executor/train/records/orders.h"
-#include "sim/scenario/resolve/workers.h"
+#include "sim/scenario/resolve/training/workers.h"
 #include "sim/scenario/restart.h"
 
 namespace reckon {

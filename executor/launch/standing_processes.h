@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "executor/launch/gang.h"
-#include "executor/launch/local_job.h"
+#include "executor/launch/local/job.h"
 #include "sim/scenario/plan.h"
 
 // The processes of a job on this machine that goes on with those that are left

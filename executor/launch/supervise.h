@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "executor/launch/gang.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/scenario/plan.h"
 
 // A job that outlives its processes: whenever the gang breaks, all of it is started again and goes

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "executor/comm/rendezvous/job_secret.h"
-#include "executor/launch/local_job.h"
+#include "executor/launch/local/job.h"
 #include "sim/base/standard_streams.h"
 
 namespace reckon {

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/ranked.h"
+#include "planner/search/ranked.h"
 
 // From forecasts to the rows of an answer: equal plans are one row, and beside the best stand the
 // best of each provider, of each way of buying, and in half the time.

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 
 namespace reckon {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/accuracy/scoring/fit.h"
+#include "sim/accuracy/scoring/fit/fit.h"
 
 namespace reckon {
 

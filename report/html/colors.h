@@ -1,5 +1,5 @@
 #pragma once
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 
 // One colour for one meaning on the whole page; page.css says which in light, dark and print.
 namespace reckon::html {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/evidence.h"
+#include "report/explain/evidence.h"
 #include "report/html/charts.h"
-#include "report/memo.h"
+#include "report/memo/memo.h"
 #include "report/notice.h"
 #include "report/text.h"
 #include "sim/base/unit_text.h"

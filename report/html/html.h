@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/forecast/compare.h"
 #include "sim/forecast/forecast.h"
 #include "sim/queue/trace.h"

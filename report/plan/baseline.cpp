@@ -2,13 +2,13 @@
 
 #include <cmath>
 
-#include "report/memo.h"
-#include "report/memo_parts.h"
+#include "report/memo/memo.h"
+#include "report/memo/parts.h"
 #include "report/plan/memo.h"
 #include "report/plan/plan.h"
 #include "report/table.h"
 #include "report/text.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/resolve/draft.h"
 

@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "report/check/lock_change_json.h"
 #include "report/json_parts.h"
-#include "report/lock_change_json.h"
 #include "report/plan/memo.h"
 #include "report/plan/parts.h"
 #include "report/plan/plan.h"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "report/memo.h"
-#include "report/memo_parts.h"
+#include "report/memo/memo.h"
+#include "report/memo/parts.h"
 #include "report/plan/parts.h"
 #include "report/plan/plan.h"
 #include "report/table.h"

@@ -3,7 +3,7 @@
 
 #include "planner/baseline.h"
 #include "planner/planner.h"
-#include "report/lock_change.h"
+#include "report/check/lock_change.h"
 
 // Markdown pages of `reckon plan`.
 namespace reckon {

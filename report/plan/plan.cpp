@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "report/evidence.h"
+#include "report/explain/evidence.h"
 #include "report/plan/parts.h"
 #include "report/table.h"
 #include "report/text.h"

@@ -7,7 +7,7 @@
 #include "report/table.h"
 #include "report/text.h"
 #include "sim/base/printed_currency.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 #include "sim/base/unit_text.h"
 
 // What would change the choice, and what is worth measuring before it is made.

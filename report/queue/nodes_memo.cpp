@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/memo_parts.h"
+#include "report/memo/parts.h"
 #include "report/queue/nodes.h"
 #include "report/queue/nodes_text.h"
 #include "report/text.h"

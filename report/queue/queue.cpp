@@ -8,7 +8,7 @@
 
 #include "report/json_parts.h"
 #include "report/text.h"
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {

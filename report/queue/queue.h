@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "report/sweep_rows.h"
+#include "report/sweep/rows.h"
 #include "sim/forecast/forecast.h"
 #include "sim/queue/trace.h"
 

@@ -7,7 +7,7 @@
 #include "report/json_parts.h"
 #include "report/table.h"
 #include "report/text.h"
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {

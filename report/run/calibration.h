@@ -2,7 +2,7 @@
 #include <span>
 #include <string>
 
-#include "report/profile.h"
+#include "report/explain/profile.h"
 #include "sim/measurement/calibration/calibration.h"
 
 namespace reckon {

@@ -6,7 +6,7 @@
 
 #include "report/json_parts.h"
 #include "report/text.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {

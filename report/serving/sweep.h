@@ -2,7 +2,7 @@
 #include <optional>
 #include <string>
 
-#include "report/sweep_rows.h"
+#include "report/sweep/rows.h"
 #include "sim/serving/serving.h"
 
 // `reckon simulate --sweep` of a service: one row a point.

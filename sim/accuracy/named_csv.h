@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/accuracy/published_runs.h"
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 
 // Published tables whose columns are found by the names in their header.
 namespace reckon {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/accuracy/evidence.h"
+#include "sim/accuracy/evidence/evidence.h"
 #include "sim/accuracy/plan_evidence.h"
 
 namespace reckon {

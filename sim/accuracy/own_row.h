@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/accuracy/evidence_features.h"
+#include "sim/accuracy/evidence/features.h"
 #include "sim/step/step.h"
 
 // What somebody has measured of a job of their own, as one row of evidence.

@@ -1,7 +1,7 @@
 #pragma once
 #include <optional>
 
-#include "sim/accuracy/evidence.h"
+#include "sim/accuracy/evidence/evidence.h"
 #include "sim/scenario/plan.h"
 
 // What evidence says of a plan's job.

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "sim/accuracy/evidence.h"
+#include "sim/accuracy/evidence/evidence.h"
 #include "sim/step/step.h"
 
 namespace reckon {

@@ -6,7 +6,7 @@
 
 #include <tl/expected.hpp>
 
-#include "sim/accuracy/run_plan.h"
+#include "sim/accuracy/run/plan.h"
 #include "sim/step/network/network.h"
 #include "sim/step/step.h"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "sim/accuracy/published_runs.h"
-#include "sim/accuracy/run_plan.h"
-#include "sim/base/csv.h"
+#include "sim/accuracy/run/plan.h"
+#include "sim/base/text/csv.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {

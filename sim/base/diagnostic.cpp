@@ -6,7 +6,7 @@
 #include <cctype>
 #include <tuple>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 
 namespace reckon {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 
 namespace reckon {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 #include "sim/catalog/catalog_text.h"
 
 namespace reckon::catalog_text {

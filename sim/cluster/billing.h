@@ -1,7 +1,7 @@
 #pragma once
 #include "sim/base/money.h"
 #include "sim/base/quantity.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/scenario/plan.h"
 
 // What the provider charges for one lease of one node.

@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "sim/cluster/disruptions.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/cluster/placement.h"
 
 // J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps",

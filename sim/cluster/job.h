@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "sim/cluster/ledger.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/cluster/notice.h"
 #include "sim/cluster/placement.h"
 #include "sim/cluster/progress.h"

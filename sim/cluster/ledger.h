@@ -4,7 +4,7 @@
 
 #include "sim/base/money.h"
 #include "sim/cluster/billing.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/cluster/progress.h"
 
 // Where the job's accelerator time and the money went. Integers: parts add up to the whole exactly.

@@ -7,7 +7,7 @@
 #include "sim/base/random.h"
 #include "sim/cluster/autoscaler_times.h"
 #include "sim/cluster/disruptions.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 
 // Nodes and the pools that they stand in: state and counts. What makes them change is in
 // life_nodes.cpp.

@@ -2,7 +2,7 @@
 #include <string>
 #include <utility>
 
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 
 // The Timeline of the one replication that was asked to be recorded; costs nothing otherwise.
 namespace reckon {

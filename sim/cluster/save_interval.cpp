@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 
 namespace reckon {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/forecast/quantiles.h"
 #include "sim/scenario/plan.h"
 #include "sim/step/step.h"

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "sim/base/limits.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/forecast/energy.h"
 #include "sim/forecast/prices.h"
 #include "sim/forecast/purchases.h"
 #include "sim/forecast/quantiles.h"
 #include "sim/forecast/rates.h"
 #include "sim/scenario/plan.h"
-#include "sim/step/delayed_updates.h"
+#include "sim/step/servers/delayed_updates.h"
 #include "sim/step/step.h"
 
 // From a plan to an answer with its uncertainty: N replications of the cluster, each with its own

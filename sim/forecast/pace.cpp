@@ -5,8 +5,8 @@
 
 #include "sim/base/check.h"
 #include "sim/scenario/restart.h"
-#include "sim/step/delayed_updates.h"
 #include "sim/step/element_sizes.h"
+#include "sim/step/servers/delayed_updates.h"
 #include "sim/step/step_model.h"
 
 namespace reckon {

@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/scenario/plan.h"
 #include "sim/step/step.h"
 #include "sim/step/step_parts.h"

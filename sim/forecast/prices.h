@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/scenario/plan.h"
 
 // What a forecast says of the prices that it stands on.

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/scenario/plan.h"
 
 // Machines that were bought beforehand: what they cost in all, and how much of it the run uses.

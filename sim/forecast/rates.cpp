@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
-#include "sim/forecast/explain.h"
+#include "sim/forecast/explain/explain.h"
 #include "sim/forecast/warnings.h"
 #include "sim/step/step.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/cluster/job_request.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/forecast/pace.h"
 #include "sim/scenario/plan.h"
 

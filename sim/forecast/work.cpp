@@ -15,7 +15,7 @@
 #include "sim/cluster/node_pool.h"
 #include "sim/cluster/placement.h"
 #include "sim/forecast/forecast.h"
-#include "sim/scenario/resolve/size.h"
+#include "sim/scenario/resolve/training/size.h"
 
 namespace reckon {
 namespace {

@@ -9,7 +9,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/quantity.h"
 #include "sim/base/words.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/measurement/probe_record.h"
 
 // What a run measured, in the words of the forecast: JSON lines, one record a line, which say what

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "sim/accuracy/posterior.h"
+#include "sim/accuracy/evidence/posterior.h"
 #include "sim/measurement/measured_run.h"
 #include "sim/scenario/resolve/draft.h"
 

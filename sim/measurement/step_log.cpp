@@ -6,7 +6,7 @@
 #include <array>
 #include <regex>
 
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {

@@ -4,7 +4,7 @@
 #include <array>
 #include <map>
 
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 #include "sim/base/unit_text.h"
 #include "sim/measurement/step_log.h"
 

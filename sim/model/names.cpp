@@ -1,6 +1,6 @@
 #include "sim/model/names.h"
 
-#include "sim/base/names_like.h"
+#include "sim/base/text/names_like.h"
 #include "sim/model/zoo/zoo.h"
 
 namespace reckon {

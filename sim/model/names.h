@@ -3,7 +3,7 @@
 
 namespace reckon {
 
-/// The hint under "unknown model" (names_like() of sim/base/names_like.h).
+/// The hint under "unknown model" (names_like() of sim/base/text/names_like.h).
 std::string models_like(const std::string& name);
 
 }  // namespace reckon

@@ -5,7 +5,7 @@
 
 #include "sim/base/quantity.h"
 
-// What a machine's processors do, as a probe of it measured (executor/probe/processor.h): fp32
+// What a machine's processors do, as a probe of it measured (executor/probe/processor.cpp): fp32
 // products by their shape, and memory by how much of it is touched, which says in which cache it
 // lies. A step on CPUs is made of both (sim/step/measured_compute.h).
 namespace reckon {

@@ -27,7 +27,8 @@ struct TrialOffer {
   std::optional<Usd> cost;          // nullopt: a price is unknown
 };
 
-/// What comparable runs say of a step: its time over the step model's (sim/accuracy/evidence.h).
+/// What comparable runs say of a step: its time over the step model's
+/// (sim/accuracy/evidence/evidence.h).
 struct StepEvidence {
   double median = 1, low = 1, high = 1;  // 5th and 95th percentile
   double half_width = 0;                 // of the logarithm: nine of ten lie within

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/resolve/serving.h"
 

@@ -24,8 +24,9 @@ class BucketRule {
 };
 
 /// Layer groups of parameter servers, of about equal bytes: the one rule of forecast
-/// (sim/step/parameter_server.h) and run (executor/comm/parameter_server/server_keys.h). Layers are
-/// added in the order of the forward pass; what is left open at the end belongs to the last group.
+/// (sim/step/servers/parameter_server.h) and run (executor/comm/parameter_server/server/keys.h).
+/// Layers are added in the order of the forward pass; what is left open at the end belongs to the
+/// last group.
 class ServerGroupRule {
  public:
   ServerGroupRule(Bytes variables, int groups) : share_(variables / double(groups)) {}

@@ -10,7 +10,7 @@
 #include "sim/step/input.h"
 #include "sim/step/network/collective_cost.h"
 #include "sim/step/network/collectives_cpu.h"
-#include "sim/step/server_step.h"
+#include "sim/step/servers/step.h"
 #include "sim/step/step_model.h"
 
 namespace reckon {

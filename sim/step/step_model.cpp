@@ -8,7 +8,7 @@
 #include "sim/step/assumptions.h"
 #include "sim/step/offload.h"
 #include "sim/step/overlap.h"
-#include "sim/step/parameter_server.h"
+#include "sim/step/servers/parameter_server.h"
 #include "sim/step/stage_times.h"
 
 namespace reckon {

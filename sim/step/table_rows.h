@@ -7,7 +7,7 @@
 
 // Which rows of an embedding table are together on a parameter server, and how many of them a batch
 // touches: the rules of the forecast (server_placement.h) and of the run
-// (executor/comm/parameter_server/server_keys.h).
+// (executor/comm/parameter_server/server/keys.h).
 namespace reckon {
 
 /// What names a row on the wire, as TensorFlow and PyTorch index.

@@ -6,7 +6,7 @@
 
 #include "sim/base/random.h"
 #include "sim/cluster/event_queue.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "support/plans.h"
 
 // The life of a cluster against a bare heap, and the lives that a forecast needs.

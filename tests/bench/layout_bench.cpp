@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "sim/accuracy/evidence_files.h"
+#include "sim/accuracy/evidence/files.h"
 #include "sim/accuracy/plan_evidence.h"
 #include "sim/step/step_model.h"
 #include "support/plans.h"

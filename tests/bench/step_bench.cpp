@@ -2,7 +2,7 @@
 
 #include <ctime>
 
-#include "sim/step/parameter_server.h"
+#include "sim/step/servers/parameter_server.h"
 #include "sim/step/step.h"
 #include "support/plans.h"
 

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "run_reckon.h"
+#include "cli/run_reckon.h"
 
 // `--errors json`: what is wrong, for programs.
 using namespace reckon::test;

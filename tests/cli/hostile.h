@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/run_reckon.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 #include "support/skip.h"
 
 // Names that somebody chose to break a shell, a terminal, a parser or a page with.

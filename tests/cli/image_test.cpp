@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "hand_started.h"
+#include "cli/run/hand_started.h"
 
 // `scripts/image`: reckon-worker as a container image, without a container engine.
 using namespace reckon::test;

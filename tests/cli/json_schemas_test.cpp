@@ -1,4 +1,4 @@
-#include "run_reckon.h"
+#include "cli/run_reckon.h"
 
 #include <catch2/catch.hpp>
 

@@ -13,7 +13,7 @@
 #include "executor/comm/parameter_server/parameter_server.h"
 #include "executor/comm/parameter_server/ps_exchange.h"
 #include "sim/step/network/collectives.h"
-#include "sim/step/parameter_server.h"
+#include "sim/step/servers/parameter_server.h"
 #include "support/processes.h"
 
 namespace {

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "exchange/kubernetes.h"
-#include "sim/base/base64.h"
+#include "exchange/kubernetes/kubernetes.h"
+#include "sim/base/text/base64.h"
 #include "support/shipped_catalog.h"
 
 namespace reckon::test {

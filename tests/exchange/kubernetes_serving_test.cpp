@@ -1,4 +1,4 @@
-#include "exchange/kubernetes_serving.h"
+#include "exchange/kubernetes/serving.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "cluster_artifact.h"
 #include "exchange/gcloud.h"
-#include "exchange/kubernetes.h"
+#include "exchange/kubernetes/kubernetes.h"
 #include "support/golden.h"
 #include "support/scenario_text.h"
 

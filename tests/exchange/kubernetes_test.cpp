@@ -1,4 +1,4 @@
-#include "exchange/kubernetes.h"
+#include "exchange/kubernetes/kubernetes.h"
 
 #include <nlohmann/json.hpp>
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "exchange/foreign/ai_platform.h"
+#include "exchange/foreign/ai_platform/ai_platform.h"
 #include "exchange/foreign/gke_node_pools.h"
 #include "exchange/foreign/kubernetes_jobs.h"
 #include "exchange/foreign/terraform_plan.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "executor/comm/parameter_server/parameter_server.h"
-#include "executor/comm/parameter_server/server_protocol.h"
+#include "executor/comm/parameter_server/server/protocol.h"
 #include "executor/comm/rendezvous/coordinator.h"
 
 // What arrives at the processes of a job. A stranger who does not know the secret never gets past

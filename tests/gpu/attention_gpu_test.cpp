@@ -1,7 +1,7 @@
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 
 #include "gpu/device.h"
-#include "kernels/backward_reference.h"
+#include "kernels/reference/backward.h"
 
 using namespace reckon;
 

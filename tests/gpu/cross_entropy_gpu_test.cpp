@@ -1,7 +1,7 @@
 #include "kernels/cross_entropy.h"
 
 #include "gpu/device.h"
-#include "kernels/backward_reference.h"
+#include "kernels/reference/backward.h"
 
 using namespace reckon;
 

@@ -4,7 +4,7 @@
 
 #include "gpu/device.h"
 #include "kernels/gradient_norm.h"
-#include "kernels/layers_reference.h"
+#include "kernels/reference/layers.h"
 
 using namespace reckon;
 

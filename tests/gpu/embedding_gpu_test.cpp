@@ -2,7 +2,7 @@
 
 #include "gpu/device.h"
 #include "kernels/id_groups.h"
-#include "kernels/layers_reference.h"
+#include "kernels/reference/layers.h"
 
 using namespace reckon;
 

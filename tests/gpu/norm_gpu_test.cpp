@@ -1,7 +1,7 @@
 #include "kernels/norm.h"
 
 #include "gpu/device.h"
-#include "kernels/backward_reference.h"
+#include "kernels/reference/backward.h"
 
 using namespace reckon;
 

@@ -1,7 +1,7 @@
 #include "kernels/pool.h"
 
 #include "gpu/device.h"
-#include "kernels/layers_reference.h"
+#include "kernels/reference/layers.h"
 
 using namespace reckon;
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "cli/run_reckon.h"
-#include "exchange/kubernetes.h"
+#include "exchange/kubernetes/kubernetes.h"
 #include "kubernetes/cluster.h"
 #include "support/scenario_text.h"
 #include "support/skip.h"

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "planner/bounds.h"
 #include "planner/plan_file.h"
+#include "planner/search/bounds.h"
 #include "planner/small_spaces.h"
 
 // Gangs of which a part is spot, and stand-ins for spot nodes that cannot be had, as a freedom.

@@ -5,7 +5,7 @@
 
 #include "planner/planner.h"
 #include "planner/small_spaces.h"
-#include "sim/forecast/explain.h"
+#include "sim/forecast/explain/explain.h"
 
 // A plan that claims the optimum against every single change that a reader could try by hand, each
 // forecast as `simulate` and `compare` do, and against what `explain` proposes.

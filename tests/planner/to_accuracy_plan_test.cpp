@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
-#include "planner/candidates.h"
-#include "planner/evaluate.h"
+#include "planner/search/candidates.h"
+#include "planner/search/evaluate.h"
 #include "planner/small_spaces.h"
 
 // Plans of training to an accuracy: no batch beyond the published runs, and the evaluations of the

@@ -1,4 +1,4 @@
-#include "report/check.h"
+#include "report/check/check.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "report/evidence.h"
+#include "report/explain/evidence.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "report/memo_parts.h"
+#include "report/memo/parts.h"
 
 using namespace reckon;
 

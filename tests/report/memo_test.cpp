@@ -1,4 +1,4 @@
-#include "report/memo.h"
+#include "report/memo/memo.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "report/node_ranking.h"
+#include "report/explain/node_ranking.h"
 
 #include <catch2/catch.hpp>
 

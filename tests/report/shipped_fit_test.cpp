@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "report/accuracy/efficiencies_csv.h"
-#include "sim/accuracy/scoring/fit.h"
+#include "sim/accuracy/scoring/fit/fit.h"
 #include "sim/base/mapped_file.h"
 #include "support/shipped_catalog.h"
 

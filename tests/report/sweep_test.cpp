@@ -1,4 +1,4 @@
-#include "report/sweep.h"
+#include "report/sweep/sweep.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

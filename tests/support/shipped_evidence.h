@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "sim/accuracy/evidence.h"
-#include "sim/accuracy/evidence_files.h"
+#include "sim/accuracy/evidence/evidence.h"
+#include "sim/accuracy/evidence/files.h"
 #include "support/shipped_catalog.h"
 
 namespace reckon::test {

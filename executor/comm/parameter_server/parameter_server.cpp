@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "executor/comm/parameter_server/server_protocol.h"
+#include "executor/comm/parameter_server/server/protocol.h"
 #include "executor/comm/rendezvous/job_listener.h"
 #include "sim/base/check.h"
 

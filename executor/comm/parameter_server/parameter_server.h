@@ -1,5 +1,5 @@
 #pragma once
-#include "executor/comm/parameter_server/server_state.h"
+#include "executor/comm/parameter_server/server/state.h"
 #include "executor/comm/rendezvous/rendezvous.h"
 
 namespace reckon {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/comm/parameter_server/server_link.h"
+#include "executor/comm/parameter_server/server/link.h"
 #include "executor/comm/parameter_server/table_exchange.h"
 #include "sim/base/check.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "executor/comm/gradient_exchange.h"
-#include "executor/comm/parameter_server/server_keys.h"
+#include "executor/comm/parameter_server/server/keys.h"
 #include "executor/comm/rendezvous/rendezvous.h"
 
 namespace reckon {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "executor/comm/gradient_exchange.h"
-#include "executor/comm/parameter_server/server_link.h"
+#include "executor/comm/parameter_server/server/link.h"
 
 namespace reckon {
 

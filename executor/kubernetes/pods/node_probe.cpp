@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "sim/base/base64.h"
+#include "sim/base/text/base64.h"
 #include "sim/measurement/measurements.h"
 
 namespace reckon::kubernetes {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "executor/kubernetes/pods/pod_view.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 
 // Why a pod of a run is no more, or does not begin.
 namespace reckon::kubernetes {

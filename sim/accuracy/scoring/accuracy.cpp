@@ -10,8 +10,8 @@
 #include <set>
 #include <tuple>
 
-#include "sim/accuracy/evidence_features.h"
-#include "sim/accuracy/run_layout.h"
+#include "sim/accuracy/evidence/features.h"
+#include "sim/accuracy/run/layout.h"
 #include "sim/forecast/forecast.h"
 
 namespace reckon {

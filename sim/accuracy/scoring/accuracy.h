@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/accuracy/memory_evidence.h"
+#include "sim/accuracy/evidence/memory_evidence.h"
 #include "sim/accuracy/predict.h"
 #include "sim/accuracy/published_runs.h"
 

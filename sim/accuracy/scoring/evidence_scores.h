@@ -2,9 +2,9 @@
 #include <span>
 #include <vector>
 
-#include "sim/accuracy/evidence.h"
+#include "sim/accuracy/evidence/evidence.h"
 #include "sim/accuracy/scoring/accuracy.h"
-#include "sim/accuracy/scoring/fit.h"
+#include "sim/accuracy/scoring/fit/fit.h"
 
 // Predictions moved by what others measured.
 namespace reckon {

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "sim/accuracy/evidence.h"
-#include "sim/accuracy/local_posterior.h"
-#include "sim/accuracy/run_plan.h"
+#include "sim/accuracy/evidence/evidence.h"
+#include "sim/accuracy/evidence/local_posterior.h"
+#include "sim/accuracy/run/plan.h"
 #include "sim/accuracy/scoring/accuracy.h"
-#include "sim/accuracy/scoring/fit.h"
+#include "sim/accuracy/scoring/fit/fit.h"
 #include "sim/base/parallel.h"
 
 namespace reckon {

@@ -3,7 +3,7 @@
 #include <span>
 #include <string>
 
-#include "sim/accuracy/evidence_kernel.h"
+#include "sim/accuracy/evidence/kernel.h"
 #include "sim/accuracy/published_runs.h"
 #include "sim/catalog/catalog.h"
 

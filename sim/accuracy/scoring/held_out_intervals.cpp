@@ -6,8 +6,8 @@
 #include <set>
 #include <tuple>
 
-#include "sim/accuracy/run_plan.h"
-#include "sim/accuracy/scoring/fit.h"
+#include "sim/accuracy/run/plan.h"
+#include "sim/accuracy/scoring/fit/fit.h"
 #include "sim/forecast/forecast.h"
 
 namespace reckon {

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "sim/accuracy/scoring/accuracy.h"
-#include "sim/accuracy/scoring/fit.h"
+#include "sim/accuracy/scoring/fit/fit.h"
 
 // How wide intervals must be, from how wrong predictions of other sources were.
 namespace reckon {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "sim/accuracy/named_csv.h"
-#include "sim/accuracy/run_plan.h"
+#include "sim/accuracy/run/plan.h"
 #include "sim/accuracy/scoring/accuracy.h"
 #include "sim/base/unit_text.h"
 

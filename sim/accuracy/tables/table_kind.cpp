@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/accuracy/tables/tables.h"
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 
 namespace reckon {
 namespace {

@@ -65,7 +65,7 @@ struct Calibration {
   std::vector<WaitingTimes> waiting_times;
   std::vector<CalibratedRow> rows;
   /// Steps on accelerators that published runs tell of: no number of the catalog is corrected by
-  /// them, they are evidence beside those (sim/accuracy/evidence.h).
+  /// them, they are evidence beside those (sim/accuracy/evidence/evidence.h).
   std::vector<OwnRow> own_runs;
   HeldOut held_out;
   std::vector<std::string> warnings;

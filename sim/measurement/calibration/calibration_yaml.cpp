@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "sim/base/yaml_writer.h"
+#include "sim/base/text/yaml_writer.h"
 #include "sim/measurement/calibration/calibration.h"
 
 // The overlay's file. Every struct lists its keys once, for writing and for reading.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/accuracy/descent.h"
+#include "sim/accuracy/evidence/descent.h"
 
 namespace reckon {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 #include "sim/base/unit_text.h"
 #include "sim/measurement/profiles/nsys.h"
 

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "sim/model/zoo/convolutions.h"
+#include "sim/model/zoo/vision/convolutions.h"
 
 namespace reckon {
 namespace {

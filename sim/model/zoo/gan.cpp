@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include "sim/model/zoo/convolutions.h"
 #include "sim/model/zoo/diffusion.h"
+#include "sim/model/zoo/vision/convolutions.h"
 
 namespace reckon {
 namespace {

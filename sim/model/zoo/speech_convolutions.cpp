@@ -2,9 +2,9 @@
 
 #include <array>
 
-#include "sim/model/zoo/convolutions.h"
 #include "sim/model/zoo/recurrent.h"
 #include "sim/model/zoo/speech.h"
+#include "sim/model/zoo/vision/convolutions.h"
 
 // Speech recognition by convolutions.
 namespace reckon {

@@ -5,16 +5,16 @@
 
 #include "sim/base/check.h"
 #include "sim/model/blocks/networks.h"
-#include "sim/model/zoo/cifar.h"
-#include "sim/model/zoo/detection.h"
 #include "sim/model/zoo/diffusion.h"
-#include "sim/model/zoo/images.h"
 #include "sim/model/zoo/language.h"
 #include "sim/model/zoo/records.h"
 #include "sim/model/zoo/sampled_graphs.h"
 #include "sim/model/zoo/speech.h"
 #include "sim/model/zoo/tables.h"
 #include "sim/model/zoo/translation.h"
+#include "sim/model/zoo/vision/cifar.h"
+#include "sim/model/zoo/vision/detection.h"
+#include "sim/model/zoo/vision/images.h"
 
 namespace reckon {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/base/unit_text.h"
 #include "sim/queue/gavel/gavel.h"
 #include "sim/queue/lists/trace_csv.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "sim/base/printable.h"
 #include "sim/base/reading_iterator.h"
+#include "sim/base/text/printable.h"
 
 namespace reckon {
 namespace {

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/base/unit_text.h"
 #include "sim/queue/lists/job_lists.h"
 #include "sim/queue/lists/json_items.h"

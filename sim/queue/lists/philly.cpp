@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/queue/lists/job_lists.h"
 #include "sim/queue/lists/json_items.h"
 #include "sim/queue/lists/philly_csv.h"

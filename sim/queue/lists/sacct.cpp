@@ -6,7 +6,7 @@
 #include <array>
 #include <charconv>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/queue/lists/job_lists.h"
 #include "sim/queue/lists/timestamp.h"
 #include "sim/queue/lists/trace_csv.h"

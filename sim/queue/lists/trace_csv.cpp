@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 
 namespace reckon {
 namespace {

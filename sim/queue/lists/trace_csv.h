@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/base/csv.h"
 #include "sim/base/diagnostic.h"
+#include "sim/base/text/csv.h"
 
 // Rows of a trace with columns found by name, and mistakes with the place of the field.
 namespace reckon {

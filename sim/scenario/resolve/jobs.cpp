@@ -5,7 +5,7 @@
 #include "sim/base/limits.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/resolve/draft.h"
-#include "sim/scenario/resolve/size.h"
+#include "sim/scenario/resolve/training/size.h"
 
 // Several jobs on one cluster: each is planned as if it were alone, then their
 // plans are laid together. What the plans must agree on is what the pools have

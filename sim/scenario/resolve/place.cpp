@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/names_like.h"
+#include "sim/base/text/names_like.h"
 #include "sim/scenario/resolve/draft.h"
 
 // Provider, service, region and zone, and whether the accelerators are offered there.

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/names_like.h"
+#include "sim/base/text/names_like.h"
 #include "sim/catalog/catalog_lookup.h"
 #include "sim/catalog/operations_keys.h"
 #include "sim/scenario/resolve/draft.h"

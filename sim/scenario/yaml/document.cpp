@@ -9,7 +9,7 @@
 #include <optional>
 #include <sstream>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 
 namespace reckon {
 namespace {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/yaml/fields.h"
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sim/base/yaml_writer.h"
+#include "sim/base/text/yaml_writer.h"
 #include "sim/scenario/yaml/document.h"
 #include "sim/scenario/yaml/yaml_word.h"
 

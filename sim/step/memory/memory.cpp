@@ -10,7 +10,7 @@
 #include "sim/step/element_sizes.h"
 #include "sim/step/memory/layout_memory.h"
 #include "sim/step/memory/server_memory.h"
-#include "sim/step/server_placement.h"
+#include "sim/step/servers/placement.h"
 #include "sim/step/step.h"
 
 // Memory of one accelerator (docs/MODELS.md, "Memory").

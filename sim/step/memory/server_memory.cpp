@@ -7,7 +7,7 @@
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
 #include "sim/step/element_sizes.h"
-#include "sim/step/server_placement.h"
+#include "sim/step/servers/placement.h"
 
 namespace reckon {
 namespace {

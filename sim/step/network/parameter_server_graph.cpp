@@ -3,7 +3,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
-#include "sim/step/parameter_server.h"
+#include "sim/step/servers/parameter_server.h"
 
 // The activity graphs of parameter-server training.
 namespace reckon {

@@ -1,4 +1,4 @@
-#include "exchange/foreign/ai_platform.h"
+#include "exchange/foreign/ai_platform/ai_platform.h"
 
 #include <catch2/catch.hpp>
 

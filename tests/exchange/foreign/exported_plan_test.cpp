@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "exchange/foreign/exported_plan.h"
-#include "exchange/kubernetes.h"
+#include "exchange/kubernetes/kubernetes.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 #include "support/scenario_text.h"
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "exchange/foreign/snapshot/slurm_words.h"
+#include "exchange/foreign/snapshot/slurm/words.h"
 #include "sim/queue/snapshot/start_forecast.h"
 #include "support/shipped_catalog.h"
 

@@ -8,7 +8,7 @@
 
 #include "executor/comm/channel.h"
 #include "executor/comm/parameter_server/parameter_server.h"
-#include "executor/comm/parameter_server/server_protocol.h"
+#include "executor/comm/parameter_server/server/protocol.h"
 #include "executor/comm/server_job.h"
 
 // What becomes of a job with parameter servers when one of its processes fails or misbehaves.

@@ -1,4 +1,4 @@
-#include "executor/comm/parameter_server/server_state.h"
+#include "executor/comm/parameter_server/server/state.h"
 
 #include <algorithm>
 #include <memory>

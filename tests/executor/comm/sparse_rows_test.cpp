@@ -148,7 +148,7 @@ double distinct(int worker, int step, std::size_t rows) {
   return double(std::unique(ids.begin(), ids.end()) - ids.begin());
 }
 
-/// Bytes that a worker sends in a step, by the forecast's rule (sim/step/server_placement.h): all
+/// Bytes that a worker sends in a step, by the forecast's rule (sim/step/servers/placement.h): all
 /// dense gradients, of each different row its gradient and its id, and the id once more before.
 double forecast_sent(int worker, int step) {
   const double dense = 4.0 * double(kTable + kCount - kEnd);

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "executor/comm/channel.h"
-#include "executor/comm/parameter_server/server_protocol.h"
+#include "executor/comm/parameter_server/server/protocol.h"
 #include "executor/comm/rendezvous/coordinator.h"
 #include "executor/comm/rendezvous/job_listener.h"
 #include "executor/comm/server_job.h"

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "executor/launch/foreign_job.h"
-#include "executor/launch/local_metrics.h"
+#include "executor/launch/local/metrics.h"
 #include "support/plans.h"
 
 using namespace reckon;

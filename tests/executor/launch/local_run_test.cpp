@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "executor/launch/local_job.h"
-#include "executor/launch/local_run.h"
+#include "executor/launch/local/job.h"
+#include "executor/launch/local/run.h"
 #include "executor/train/checkpoint/checkpoint_set.h"
 #include "executor/train/records/measurement_log.h"
 #include "support/plans.h"

@@ -5,7 +5,7 @@
 #include "executor/train/graph_runtime.h"
 #include "executor/train/layers/layer_runner.h"
 #include "executor/train/networks.h"
-#include "kernels/layers_reference.h"
+#include "kernels/reference/layers.h"
 #include "sim/model/shapes.h"
 #include "sim/model/zoo/zoo.h"
 

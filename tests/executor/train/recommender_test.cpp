@@ -14,7 +14,7 @@
 #include "executor/train/recipe.h"
 #include "executor/train/trainer.h"
 #include "sim/model/zoo/builder.h"
-#include "sim/step/server_placement.h"
+#include "sim/step/servers/placement.h"
 
 // A small recommender learns from a log of clicks. Parameter servers, in processes of their own,
 // hold its embedding tables, and workers ask for the touched rows alone.

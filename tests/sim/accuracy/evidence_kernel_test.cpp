@@ -1,4 +1,4 @@
-#include "sim/accuracy/evidence_kernel.h"
+#include "sim/accuracy/evidence/kernel.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "sim/accuracy/evidence.h"
+#include "sim/accuracy/evidence/evidence.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/accuracy/memory_evidence.h"
+#include "sim/accuracy/evidence/memory_evidence.h"
 
 using namespace reckon;
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/accuracy/plan_evidence.h"
-#include "sim/accuracy/run_plan.h"
+#include "sim/accuracy/run/plan.h"
 #include "support/shipped_catalog.h"
 #include "support/shipped_evidence.h"
 

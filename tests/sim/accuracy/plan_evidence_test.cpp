@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "sim/accuracy/run_plan.h"
+#include "sim/accuracy/run/plan.h"
 #include "sim/step/network/network.h"
 #include "support/shipped_catalog.h"
 

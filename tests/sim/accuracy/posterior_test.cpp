@@ -1,4 +1,4 @@
-#include "sim/accuracy/posterior.h"
+#include "sim/accuracy/evidence/posterior.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

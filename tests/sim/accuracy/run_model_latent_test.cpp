@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/accuracy/predict.h"
-#include "sim/accuracy/run_plan.h"
+#include "sim/accuracy/run/plan.h"
 #include "sim/model/zoo/zoo.h"
 #include "support/shipped_catalog.h"
 

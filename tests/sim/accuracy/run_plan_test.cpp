@@ -1,4 +1,4 @@
-#include "sim/accuracy/run_plan.h"
+#include "sim/accuracy/run/plan.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "sim/base/base64.h"
+#include "sim/base/text/base64.h"
 
 #include <rapidcheck.h>
 

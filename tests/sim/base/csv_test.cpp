@@ -1,4 +1,4 @@
-#include "sim/base/csv.h"
+#include "sim/base/text/csv.h"
 
 #include <catch2/catch.hpp>
 #include <string>

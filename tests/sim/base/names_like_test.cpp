@@ -1,4 +1,4 @@
-#include "sim/base/names_like.h"
+#include "sim/base/text/names_like.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,9 @@
-#include "sim/base/printable.h"
+#include "sim/base/text/printable.h"
 
 #include <catch2/catch.hpp>
 
 #include "sim/base/diagnostic.h"
-#include "sim/base/shell_word.h"
+#include "sim/base/text/shell_word.h"
 
 using namespace reckon;
 

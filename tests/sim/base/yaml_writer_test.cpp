@@ -1,4 +1,4 @@
-#include "sim/base/yaml_writer.h"
+#include "sim/base/text/yaml_writer.h"
 
 #include <catch2/catch.hpp>
 

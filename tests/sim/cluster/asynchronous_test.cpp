@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "lives.h"
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 
 using namespace reckon;
 using namespace reckon::test;

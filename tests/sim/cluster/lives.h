@@ -1,5 +1,5 @@
 #pragma once
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "support/plans.h"
 
 // A job on a few nodes in round numbers: nodes are ready 100 s after the request, the job starts at

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "support/plans.h"
 
 using namespace reckon;

@@ -1,4 +1,4 @@
-#include "sim/forecast/explain.h"
+#include "sim/forecast/explain/explain.h"
 
 #include <fmt/format.h>
 

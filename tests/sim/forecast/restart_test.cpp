@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "sim/forecast/explain_restarts.h"
+#include "sim/forecast/explain/restarts.h"
 #include "sim/forecast/forecast.h"
 #include "sim/forecast/pace.h"
 #include "sim/step/step.h"

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "sim/model/zoo/images.h"
+#include "sim/model/zoo/vision/images.h"
 #include "support/zoo.h"
 
 // Totals of the zoo's networks against what is published of them.

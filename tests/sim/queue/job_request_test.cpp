@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 
-#include "sim/cluster/life.h"
+#include "sim/cluster/life/life.h"
 #include "sim/queue/fifo.h"
 #include "support/plans.h"
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <map>
 
-#include "sim/base/csv.h"
 #include "sim/base/mapped_file.h"
+#include "sim/base/text/csv.h"
 #include "sim/queue/lists/openb_csv.h"
 #include "sim/queue/packing/go_random.h"
 #include "sim/queue/packing/pod_scheduler.h"

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/step/network/collectives.h"
-#include "sim/step/parameter_server.h"
+#include "sim/step/servers/parameter_server.h"
 #include "sim/step/step.h"
 #include "support/both_engines.h"
 #include "support/strategy_plans.h"

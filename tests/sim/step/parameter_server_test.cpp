@@ -1,4 +1,4 @@
-#include "sim/step/parameter_server.h"
+#include "sim/step/servers/parameter_server.h"
 
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>

@@ -3,10 +3,10 @@
 #include <catch2/catch.hpp>
 
 #include "sim/model/lookup_tables.h"
-#include "sim/step/delayed_updates.h"
 #include "sim/step/memory/server_memory.h"
 #include "sim/step/network/network.h"
-#include "sim/step/parameter_server.h"
+#include "sim/step/servers/delayed_updates.h"
+#include "sim/step/servers/parameter_server.h"
 #include "sim/step/step.h"
 #include "support/plans.h"
 

@@ -1,5 +1,5 @@
 #include "sim/accuracy/scoring/accuracy.h"
-#include "sim/accuracy/scoring/fit.h"
+#include "sim/accuracy/scoring/fit/fit.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>

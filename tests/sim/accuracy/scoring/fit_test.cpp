@@ -1,4 +1,4 @@
-#include "sim/accuracy/scoring/fit.h"
+#include "sim/accuracy/scoring/fit/fit.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,0 +1,340 @@
+#include "cli/load/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <utility>
+
+#include "cli/errors.h"
+#include "cli/output.h"
+#include "cli/own_job_time.h"
+#include "exchange/model_files.h"
+#include "executor/train/records/run_directory.h"
+#include "sim/accuracy/plan_evidence.h"
+#include "sim/accuracy/profiled_step.h"
+#include "sim/base/printed_currency.h"
+#include "sim/measurement/calibration/calibration.h"
+#include "sim/scenario/resolve/one_job.h"
+#include "sim/scenario/yaml/scenario_yaml.h"
+#include "sim/serving/serving.h"
+#include "sim/step/step.h"
+
+namespace reckon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path plan_of_run(const std::string& file) {
+  std::error_code error;
+  return fs::is_directory(file, error) ? RunDirectory{file}.plan() : fs::path(file);
+}
+
+/// The first currency that is read is the command's.
+void print_in(const Currency& currency) {
+  static std::mutex first;
+  const std::lock_guard lock(first);
+  if (printed_currency() == Currency{}) print_money_in(currency);
+}
+
+bool asks_whether_feasible(const Plan& plan) {
+  return std::any_of(plan.expect.begin(), plan.expect.end(),
+                     [](const Expectation& e) { return e.metric == Metric::feasible; });
+}
+
+Expected<ScenarioFile> with_model_files(Expected<ScenarioFile> scenario) {
+  if (!scenario) return scenario;
+  print_in_its_currency(*scenario);
+  Diagnostics unread = resolve_model_files(*scenario);
+  if (!unread.empty()) return tl::unexpected(std::move(unread));
+  return scenario;
+}
+
+void add(Diagnostics& problems, const Expected<void>& read) {
+  if (!read) problems.insert(problems.end(), read.error().begin(), read.error().end());
+}
+
+Diagnostics read_evidence(EvidenceFiles& evidence,
+                          const std::vector<std::filesystem::path>& layers) {
+  Diagnostics problems;
+  for (const std::filesystem::path& layer : layers) add(problems, evidence.add_catalog(layer));
+  return problems;
+}
+
+bool speaks_of_evidence(const CatalogChoice& choice) {
+  return !choice.evidence.empty() || !choice.without_evidence.empty();
+}
+
+/// What the layers hold and --evidence adds, without what --without-evidence names.
+Diagnostics read_evidence(EvidenceFiles& evidence, const std::vector<std::filesystem::path>& layers,
+                          const CatalogChoice& choice) {
+  Diagnostics problems = read_evidence(evidence, layers);
+  const auto known = static_cast<std::ptrdiff_t>(evidence.problems().size());
+  for (const std::string& file : choice.evidence) add(problems, evidence.add_runs(file));
+  report({evidence.problems().begin() + known, evidence.problems().end()});  // rows left out
+  for (const std::string& name : choice.without_evidence) {
+    if (evidence.leave_out(name) > 0) continue;
+    Diagnostic d;
+    d.what = fmt::format("--without-evidence: no run and no source '{}'", name);
+    d.hint = "sources: catalogs/evidence/sources.csv";
+    problems.push_back(std::move(d));
+  }
+  return problems;
+}
+
+/// `as_written`: the scenario before the command line's changes.
+Expected<void> apply_evidence(Plan& plan, const ScenarioFile& as_written,
+                              const LoadedCatalog& catalog) {
+  const auto profile = evidence_of_profile(as_written, catalog);
+  if (!profile) return tl::unexpected(profile.error());
+  const PlannedPool* workers = plan.pool_with(Role::worker);
+  if (workers == nullptr || !workers->accelerator) return {};  // before any is made ready
+  const Evidence* evidence = *profile ? profile->get() : catalog.evidence();
+  if (evidence == nullptr || !set_residual(plan, *evidence)) return {};
+  add_trial(plan, *evidence);
+  return {};
+}
+
+/// Of a scenario with a measured step, which was measured before anything was changed.
+Expected<std::optional<ScenarioFile>> as_written(const std::string& file,
+                                                 const ScenarioChanges& changes,
+                                                 const ScenarioFile& changed) {
+  if (changes.overrides.empty() || !has_profiled_step(changed.scenario)) return std::nullopt;
+  auto read = load_scenario(file, {.overrides = {}, .layers = changes.layers});
+  if (!read) return tl::unexpected(std::move(read.error()));
+  return std::optional(std::move(*read));
+}
+
+}  // namespace
+
+void print_in_its_currency(const ScenarioFile& file) {
+  const auto& prices = file.scenario.prices;
+  if (prices && prices->usd_rate && *prices->usd_rate > 0)
+    print_in({prices->currency, *prices->usd_rate});
+}
+
+struct LoadedCatalog::Made {
+  std::vector<std::filesystem::path> unread;  // layers
+  EvidenceFiles files;
+  std::once_flag once;
+  std::unique_ptr<const Evidence> evidence;
+};
+
+LoadedCatalog::LoadedCatalog(Catalog catalog, EvidenceFiles files,
+                             std::vector<std::filesystem::path> unread)
+    : Catalog(std::move(catalog)), made_(std::make_unique<Made>()) {
+  made_->unread = std::move(unread);
+  made_->files = std::move(files);
+}
+LoadedCatalog::~LoadedCatalog() = default;
+LoadedCatalog::LoadedCatalog(LoadedCatalog&&) noexcept = default;
+
+std::span<const PublishedRun> LoadedCatalog::published_runs() const {
+  evidence();
+  return made_->files.runs();
+}
+
+std::unique_ptr<const Evidence> LoadedCatalog::evidence_with(const OwnRow& row) const {
+  evidence();
+  const EvidenceFiles& files = made_->files;
+  if (!files.kernel()) return nullptr;
+  std::vector<OwnRow> own = files.own();
+  own.push_back(row);
+  return std::make_unique<const Evidence>(files.runs(), *this, *files.kernel(), std::move(own));
+}
+
+const Evidence* LoadedCatalog::evidence() const {
+  std::call_once(made_->once, [this] {
+    Diagnostics problems = read_evidence(made_->files, made_->unread);
+    if (!problems.empty()) throw WrongInput(std::move(problems));
+    const EvidenceFiles& files = made_->files;
+    if (!files.kernel() || (files.runs().empty() && files.own().empty())) return;
+    made_->evidence =
+        std::make_unique<const Evidence>(files.runs(), *this, *files.kernel(), files.own());
+  });
+  return made_->evidence.get();
+}
+
+namespace {
+
+std::vector<std::pair<std::string, std::string>> calibrations_of(const CatalogChoice& choice) {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const fs::path& file : choice.calibrations)
+    files.emplace_back(file.string(), read_text(file));
+  return files;
+}
+
+}  // namespace
+
+Expected<LoadedCatalog> load_catalogs(const CatalogChoice& choice, const CatalogSwap& swap) {
+  std::vector<std::filesystem::path> layers{default_catalog_directory()};
+  if (layers.front().empty())
+    throw std::runtime_error("the catalogs are not found; set RECKON_CATALOGS to their directory");
+  layers.insert(layers.end(), choice.catalogs.begin(), choice.catalogs.end());
+  auto catalog = load_catalog(layers);
+  if (!catalog) return tl::unexpected(std::move(catalog.error()));
+  EvidenceFiles evidence;
+  Diagnostics problems;
+  for (const auto& [name, text] :
+       swap.calibrations ? *swap.calibrations : calibrations_of(choice)) {
+    const auto calibration = parse_calibration(name, text);
+    const Diagnostics found = calibration ? lay_over(*catalog, *calibration) : calibration.error();
+    problems.insert(problems.end(), found.begin(), found.end());
+    if (calibration) evidence.add_own(calibration->own_runs);
+  }
+  if (swap.prices) swap.prices(*catalog);
+  if (speaks_of_evidence(choice) || swap.evidence) {
+    const Diagnostics found = read_evidence(evidence, std::exchange(layers, {}), choice);
+    problems.insert(problems.end(), found.begin(), found.end());
+  }
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  if (swap.evidence) swap.evidence(evidence);
+  return LoadedCatalog(std::move(*catalog), std::move(evidence), std::move(layers));
+}
+
+std::optional<Expected<ReadArtifact>> load_artifact(const std::string& file) {
+  const fs::path path = plan_of_run(file);
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return std::nullopt;
+  const std::string bytes = read_text(path);
+  if (!is_artifact(bytes)) return std::nullopt;
+  auto read = read_artifact(bytes, path.string());
+  if (read) print_in(read->artifact.plan.currency);
+  return read;
+}
+
+Expected<ScenarioText> scenario_text(const std::string& file) {
+  const auto run = load_artifact(file);
+  if (!run) return ScenarioText{read_text(file), file};
+  if (!*run) return tl::unexpected(run->error());
+  const RunArtifact& of = (*run)->artifact;
+  return ScenarioText{of.scenario, (plan_of_run(file).parent_path() / of.file).string()};
+}
+
+Expected<ScenarioFile> load_scenario(const std::string& file, const ScenarioChanges& changes) {
+  if (!load_artifact(file))
+    return with_model_files(read_scenario(file, changes.overrides, changes.layers));
+  const auto run = scenario_text(file);
+  if (!run) return tl::unexpected(run.error());
+  return load_scenario_text(run->text, run->file, changes);
+}
+
+Expected<ScenarioFile> load_scenario_text(std::string_view text, const std::string& file,
+                                          const ScenarioChanges& changes) {
+  return with_model_files(parse_scenario(text, file, changes.overrides, changes.layers));
+}
+
+Expected<std::unique_ptr<const Evidence>> evidence_of_profile(const ScenarioFile& as_written,
+                                                              const LoadedCatalog& catalog) {
+  if (!has_profiled_step(as_written.scenario)) return nullptr;
+  const auto row = profiled_row(as_written, catalog);
+  if (!row) return tl::unexpected(row.error());
+  return catalog.evidence_with(*row);
+}
+
+Expected<LoadedPlan> read_plan(const std::string& file, const ScenarioChanges& changes,
+                               const LoadedCatalog& catalog) {
+  auto scenario = load_scenario(file, changes);
+  if (!scenario) return tl::unexpected(std::move(scenario.error()));
+  auto plan = make_plan(*scenario, catalog);
+  if (!plan) return tl::unexpected(std::move(plan.error()));
+  const auto written = as_written(file, changes, *scenario);
+  if (!written) return tl::unexpected(written.error());
+  if (auto applied = apply_evidence(*plan, *written ? **written : *scenario, catalog); !applied)
+    return tl::unexpected(std::move(applied.error()));
+  return LoadedPlan{std::move(*scenario), std::move(*plan)};
+}
+
+RunArtifact artifact_of(LoadedPlan loaded, const std::string& file,
+                        const ScenarioChanges& changes) {
+  const auto& workload = loaded.file.scenario.workload;
+  const ScenarioText of = scenario_text(file).value();  // it was read
+  constexpr std::array<std::string_view, 1> kInIt{"extends"};
+  return {
+      .plan = std::move(loaded.plan),
+      .container = workload ? workload->container : std::nullopt,
+      .scenario = flat_scenario(of.text, of.file, changes.overrides, changes.layers, kInIt).value(),
+      .file = fs::absolute(of.file).string(),
+      .rebound = {}};
+}
+
+namespace {
+
+Diagnostics memory_problems(const Plan& plan, const ScenarioFile& file, const Catalog& catalog) {
+  Diagnostics problems;
+  if (asks_whether_feasible(plan)) return problems;
+  for (const PlannedWorkload& job : plan.jobs) {
+    if (job.same_as) continue;
+    const Places places = file.places.with_alias(job.path, "workload");
+    if (auto problem = check_memory(plan, job, catalog, places))
+      problems.push_back(std::move(*problem));
+  }
+  return problems;
+}
+
+void add_new(Diagnostics& all, const Diagnostics& more) {
+  for (const Diagnostic& d : more)
+    if (std::find(all.begin(), all.end(), d) == all.end()) all.push_back(d);
+}
+
+}  // namespace
+
+Expected<LoadedPlan> load_plan(const std::string& file, const ScenarioChanges& changes,
+                               const LoadedCatalog& catalog) {
+  auto loaded = read_plan(file, changes, catalog);
+  if (!loaded) return loaded;
+  Diagnostics problems = memory_problems(loaded->plan, loaded->file, catalog);
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return loaded;
+}
+
+Expected<LoadedScenario> load_all(const std::string& file, const ScenarioChanges& changes,
+                                  const LoadedCatalog& catalog) {
+  auto scenario = load_scenario(file, changes);
+  if (!scenario) return tl::unexpected(std::move(scenario.error()));
+  const auto written = as_written(file, changes, *scenario);
+  if (!written) return tl::unexpected(written.error());
+  return load_all(std::move(*scenario), catalog, *written ? &**written : nullptr);
+}
+
+Expected<LoadedScenario> load_all(ScenarioFile scenario, const LoadedCatalog& catalog,
+                                  const ScenarioFile* as_written) {
+  LoadedScenario loaded;
+  loaded.file = std::move(scenario);
+  const Scenario& asked = loaded.file.scenario;
+  if (asked.of_queue()) {
+    auto trace = load_trace(loaded.file, own_job_time(catalog));
+    if (!trace) return tl::unexpected(std::move(trace.error()));
+    loaded.trace = std::move(*trace);
+    return loaded;
+  }
+  Diagnostics problems;
+  if (trains(asked) || !asked.serving) {
+    auto plan = make_plan(loaded.file, catalog);
+    add_new(problems, plan ? memory_problems(*plan, loaded.file, catalog) : plan.error());
+    if (plan) {
+      const auto applied =
+          apply_evidence(*plan, as_written != nullptr ? *as_written : loaded.file, catalog);
+      if (!applied) add_new(problems, applied.error());
+      loaded.plan = std::move(*plan);
+    }
+  }
+  if (asked.serving) {
+    auto serving = make_serving_plan(loaded.file, catalog);
+    if (!serving)
+      add_new(problems, serving.error());
+    else if (auto problem = check_serving_memory(*serving, loaded.file.places))
+      add_new(problems, {std::move(*problem)});
+    if (serving) loaded.serving = std::move(*serving);
+  }
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return loaded;
+}
+
+void require_one_job(const LoadedPlan& loaded, std::string_view what) {
+  if (auto several = why_not_one_job(loaded.plan, loaded.file.places, what))
+    throw WrongInput({std::move(*several)});
+}
+
+}  // namespace reckon::cli

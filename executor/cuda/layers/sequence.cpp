@@ -1,0 +1,257 @@
+#include "executor/cuda/device_runner.h"
+#include "kernels/attention/attention.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/elementwise.h"
+#include "kernels/embedding.h"
+#include "kernels/id_groups.h"
+#include "kernels/select_rows.h"
+#include "sim/base/check.h"
+
+// Layers of sequences: tables, positions, attention; and the loss.
+namespace reckon::cuda::run {
+namespace {
+
+template <class E>
+class EmbeddingRunner : public DeviceRunner<E> {
+ public:
+  EmbeddingRunner(const Embedding& op, const LayerGeometry& g)
+      : op_(op), rows_(g.batch * rows_of(g.output)), groups_(3 * rows_ + 1) {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::embedding_forward(rows_, op_.width, m.record, m.weight, m.output, pass.stream),
+          "embedding");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    if (m.weight_gradient == nullptr) return;
+    const GroupedIds grouped = group_ids(m.record_here, op_.rows);
+    gpu::IdGroups groups{.groups = static_cast<std::int64_t>(grouped.ids.size())};
+    std::int32_t* at = groups_.data();  // (rows) ids, (rows + 1) starts, (rows) order, at most
+    const auto upload = [&](const std::vector<std::int32_t>& values) {
+      check(cudaMemcpyAsync(at, values.data(), values.size() * sizeof(std::int32_t),
+                            cudaMemcpyHostToDevice, pass.stream),
+            "embedding gradient");
+      const std::int32_t* placed = at;
+      at += values.size();
+      return placed;
+    };
+    groups.ids = upload(grouped.ids);
+    groups.starts = upload(grouped.starts);
+    groups.order = upload(grouped.order);
+    check(gpu::embedding_backward(op_.width, groups, m.output_gradient, m.weight_gradient,
+                                  pass.stream),
+          "embedding gradient");
+  }
+
+ private:
+  Embedding op_;
+  std::int64_t rows_;
+  DeviceBuffer<std::int32_t> groups_;
+};
+
+template <class E>
+class PositionRunner : public DeviceRunner<E> {
+ public:
+  explicit PositionRunner(const LayerGeometry& g) : batch_(g.batch), size_(elements(g.output)) {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::position_forward(batch_, size_, m.inputs[0], m.weight, m.output, pass.stream),
+          "positions");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    if (m.weight_gradient != nullptr)
+      check(
+          gpu::position_backward(batch_, size_, m.output_gradient, m.weight_gradient, pass.stream),
+          "position gradient");
+    if (m.input_gradients[0] != nullptr)
+      check(gpu::scale(m.output_gradient, 1.0f, m.input_gradients[0], m.accumulate[0] != 0,
+                       batch_ * size_, pass.stream),
+            "position gradient");
+  }
+
+ private:
+  std::int64_t batch_, size_;
+};
+
+template <class E>
+class RotaryRunner : public DeviceRunner<E> {
+ public:
+  RotaryRunner(const RotaryEmbedding& op, const LayerGeometry& g)
+      : shape_{.batch = g.batch,
+               .tokens = g.output[0],
+               .heads = g.output[1] / op.head_width,
+               .head_width = op.head_width,
+               .rotated = op.rotated > 0 ? op.rotated : op.head_width,
+               .theta = op.theta} {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::rotary(shape_, 1, m.inputs[0], m.output, false, pass.stream), "rotary");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    if (m.input_gradients[0] != nullptr)
+      check(gpu::rotary(shape_, -1, m.output_gradient, m.input_gradients[0], m.accumulate[0] != 0,
+                        pass.stream),
+            "rotary gradient");
+  }
+
+ private:
+  gpu::RotaryShape shape_;
+};
+
+template <class E>
+class AttentionRunner : public DeviceRunner<E> {
+ public:
+  AttentionRunner(const Attention& op, LayerId layer, const LayerGeometry& g)
+      : op_(op), layer_(layer), fused_(g.inputs.size() == 1) {
+    shape_ = {.batch = g.batch,
+              .tokens = g.output[0],
+              .seen = fused_ ? g.output[0] : g.inputs[1][0],
+              .heads = op.heads,
+              .kv_heads = op.kv_heads,
+              .head_width = op.head_width,
+              .q_stride = g.inputs[0][1],
+              .kv_stride = fused_ ? g.inputs[0][1] : g.inputs[1][1],
+              .causal = op.causal,
+              .window = op.window};
+    const std::int64_t rows = shape_.batch * shape_.heads * shape_.tokens;
+    log_sums_ = DeviceBuffer<float>(rows);
+    dots_ = DeviceBuffer<float>(rows);
+  }
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::attention_forward(shape_, drop(pass), m.inputs[0], key_of(m.inputs),
+                                 value_of(m.inputs), m.output, log_sums_.data(), pass.stream),
+          "attention");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    const auto accumulate = [&](std::size_t k) { return m.accumulate[fused_ ? 0 : k] != 0; };
+    const gpu::AttentionGradients<E> gradients{.dq = m.input_gradients[0],
+                                               .dk = key_of(m.input_gradients),
+                                               .dv = value_of(m.input_gradients),
+                                               .accumulate_q = accumulate(0),
+                                               .accumulate_k = accumulate(1),
+                                               .accumulate_v = accumulate(2)};
+    check(gpu::attention_backward(shape_, drop(pass), m.inputs[0], key_of(m.inputs),
+                                  value_of(m.inputs), m.output, m.output_gradient, log_sums_.data(),
+                                  dots_.data(), gradients, pass.stream),
+          "attention gradient");
+  }
+
+ private:
+  template <class P>
+  P key_of(const std::vector<P>& inputs) const {
+    return !fused_ ? inputs[1] : inputs[0] != nullptr ? inputs[0] + width(op_.heads) : nullptr;
+  }
+  template <class P>
+  P value_of(const std::vector<P>& inputs) const {
+    return !fused_                ? inputs[2]
+           : inputs[0] != nullptr ? inputs[0] + width(op_.heads + op_.kv_heads)
+                                  : nullptr;
+  }
+  std::int64_t width(std::int64_t heads) const { return heads * op_.head_width; }
+  gpu::AttentionDropout drop(const DevicePass& pass) const {
+    if (!pass.training || op_.dropout == 0) return {};
+    return {.mask = dropout_stream(pass.seed, pass.step, static_cast<std::uint32_t>(index(layer_)),
+                                   op_.dropout),
+            .first_sample = pass.first_sample};
+  }
+
+  Attention op_;
+  LayerId layer_;
+  bool fused_;
+  gpu::AttentionShape shape_;
+  DeviceBuffer<float> log_sums_, dots_;  // (B, heads, T)
+};
+
+template <class E>
+class SelectTokensRunner : public DeviceRunner<E> {
+ public:
+  SelectTokensRunner(const SelectTokens& op, const LayerGeometry& g)
+      : op_(op),
+        selection_{
+            .batch = g.batch, .rows = g.inputs[0][0], .count = op.count, .width = g.output[1]} {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::select_rows(of(pass), m.inputs[0], m.output, pass.stream), "selected tokens");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    if (E* dx = m.input_gradients[0])
+      check(gpu::select_rows_gradient(of(pass), m.output_gradient, dx, m.accumulate[0] != 0,
+                                      pass.stream),
+            "gradient of selected tokens");
+  }
+
+ private:
+  gpu::RowSelection of(const DevicePass& pass) const {
+    gpu::RowSelection s = selection_;
+    if (op_.masked) s.at = pass.masked;
+    RECKON_CHECK(!op_.masked || s.at != nullptr);
+    return s;
+  }
+  SelectTokens op_;
+  gpu::RowSelection selection_;
+};
+
+template <class E>
+class CrossEntropyRunner : public DeviceRunner<E> {
+ public:
+  CrossEntropyRunner(const SoftmaxCrossEntropy& op, const LayerGeometry& g)
+      : classes_(op.classes),
+        batch_(g.batch),
+        rows_(rows_of(g.inputs[0])),
+        log_sums_(batch_ * rows_),
+        losses_(batch_ * rows_) {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::cross_entropy_forward(batch_ * rows_, classes_, m.inputs[0], pass.target,
+                                     log_sums_.data(), losses_.data(), pass.stream),
+          "cross entropy");
+    check(gpu::mean_losses(batch_, rows_, losses_.data(), m.losses, pass.stream), "losses");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    if (m.input_gradients[0] == nullptr) return;
+    check(gpu::cross_entropy_backward(batch_ * rows_, classes_, m.inputs[0], pass.target,
+                                      log_sums_.data(), pass.slopes, rows_, m.input_gradients[0],
+                                      m.accumulate[0] != 0, pass.stream),
+          "cross entropy gradient");
+  }
+
+ private:
+  std::int64_t classes_, batch_, rows_;
+  DeviceBuffer<float> log_sums_, losses_;
+};
+
+}  // namespace
+
+template <class E>
+DeviceRunnerPtr<E> embedding(const Embedding& op, const LayerGeometry& g) {
+  return std::make_unique<EmbeddingRunner<E>>(op, g);
+}
+template <class E>
+DeviceRunnerPtr<E> position_embedding(const PositionEmbedding&, const LayerGeometry& g) {
+  return std::make_unique<PositionRunner<E>>(g);
+}
+template <class E>
+DeviceRunnerPtr<E> rotary(const RotaryEmbedding& op, const LayerGeometry& g) {
+  return std::make_unique<RotaryRunner<E>>(op, g);
+}
+template <class E>
+DeviceRunnerPtr<E> attention(const Attention& op, LayerId layer, const LayerGeometry& g) {
+  return std::make_unique<AttentionRunner<E>>(op, layer, g);
+}
+template <class E>
+DeviceRunnerPtr<E> select_tokens(const SelectTokens& op, const LayerGeometry& g) {
+  return std::make_unique<SelectTokensRunner<E>>(op, g);
+}
+template <class E>
+DeviceRunnerPtr<E> softmax_cross_entropy(const SoftmaxCrossEntropy& op, const LayerGeometry& g) {
+  return std::make_unique<CrossEntropyRunner<E>>(op, g);
+}
+
+#define RECKON_RUN_SEQUENCE_FOR(E)                                                           \
+  template DeviceRunnerPtr<E> embedding<E>(const Embedding&, const LayerGeometry&);          \
+  template DeviceRunnerPtr<E> position_embedding<E>(const PositionEmbedding&,                \
+                                                    const LayerGeometry&);                   \
+  template DeviceRunnerPtr<E> rotary<E>(const RotaryEmbedding&, const LayerGeometry&);       \
+  template DeviceRunnerPtr<E> attention<E>(const Attention&, LayerId, const LayerGeometry&); \
+  template DeviceRunnerPtr<E> select_tokens<E>(const SelectTokens&, const LayerGeometry&);   \
+  template DeviceRunnerPtr<E> softmax_cross_entropy<E>(const SoftmaxCrossEntropy&,           \
+                                                       const LayerGeometry&)
+RECKON_RUN_SEQUENCE_FOR(float);
+RECKON_RUN_SEQUENCE_FOR(Bf16);
+RECKON_RUN_SEQUENCE_FOR(Half);
+
+}  // namespace reckon::cuda::run

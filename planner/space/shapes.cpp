@@ -1,0 +1,246 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "planner/space/site.h"
+#include "sim/scenario/resolve/training/workers.h"
+#include "sim/step/servers/delayed_updates.h"
+#include "sim/step/step_model.h"
+
+// The model as a whole on every accelerator: single, mirrored, multi-worker, parameter servers, TPU
+// slices.
+namespace reckon::planner {
+namespace {
+
+const StrategySpec& strategy_of(const Question& question) {
+  return question.file.scenario.workload->strategy;
+}
+
+bool is_data_parallel(StrategyKind kind) {
+  return kind == StrategyKind::single || kind == StrategyKind::mirrored ||
+         kind == StrategyKind::multi_worker_mirrored || kind == StrategyKind::tpu;
+}
+
+class WholeShapes {
+ public:
+  WholeShapes(const ShapeSource& source, Rejections& rejected) : s_(source), rejected_(rejected) {}
+  std::vector<Shape> shapes;
+
+  void add(StrategyKind kind, int nodes, int servers, Recompute recompute) {
+    Shape shape;
+    shape.kind = kind;
+    shape.nodes = nodes;
+    shape.parameter_servers = servers;
+    shape.layout.recompute = recompute;
+    shape.layout.data = accelerators_of(kind, nodes);
+    if (!set_batch(shape)) return;
+    if (const Diagnostics wrong = s_.on.take(shape); !wrong.empty()) {
+      ++rejected_[wrong.front().what];
+      return;
+    }
+    if (is_beyond_runs(s_.on.job(), s_.on.job().global_batch)) {
+      ++rejected_[kBatchNeverReached];
+      return;
+    }
+    if (!fits(shape)) {
+      ++rejected_[kTooLittleMemory];
+      return;
+    }
+    const PlannedWorkload& job = s_.on.job();
+    const StepEstimate step = step_of(job);
+    shape.steps = delayed_steps(job, step);
+    shape.step_seconds = step.step.count();
+    if (s_.takes_evidence) {
+      const EvidenceFeatures f = features_of(s_.on.plan, job);
+      move_by(shape, s_.question.base.evidence->residual(f, device_share(step)));
+    }
+    shapes.push_back(shape);
+  }
+
+ private:
+  /// Of all workers; those that compute on CPUs count as one each.
+  int accelerators_of(StrategyKind kind, int nodes) const {
+    const StrategySpec& given = strategy_of(s_.question);
+    StrategySpec other;
+    other.kind = kind;
+    const int per_node = s_.hardware.per_node;
+    const int each =
+        planning::accelerators_per_worker(given.kind == kind ? given : other, per_node);
+    const bool one = planning::has_one_worker(kind, !s_.hardware.slice.empty());
+    return (one ? 1 : planning::workers_on(nodes, per_node, each)) * std::max(1, each);
+  }
+
+  /// Memory of data parallelism knows the batch of one accelerator, not how many there are. What
+  /// cannot be planned is told when the shape is taken.
+  bool fits(const Shape& shape) {
+    const auto key = std::tuple(shape.kind, shape.layout.micro_batch, shape.layout.recompute);
+    const auto found = fits_.find(key);
+    if (found != fits_.end()) return found->second;
+    if (!s_.on.take(shape).empty()) return true;
+    const bool does = planner::fits(s_, estimate_memory(s_.on.plan, s_.on.job()));
+    fits_.emplace(key, does);
+    return does;
+  }
+  bool fits_with(Shape shape, std::int64_t batch) {
+    shape.layout.micro_batch = int(batch);
+    return fits(shape);
+  }
+
+  /// No shape changes the model, which takes longer to fold than its step to estimate.
+  StepEstimate step_of(const PlannedWorkload& job) {
+    if (job.strategy.kind == StrategyKind::parameter_server)
+      return estimate_step(s_.on.plan, job, s_.network);
+    if (!fold_) fold_.emplace(job.model);
+    return estimate_step(s_.on.plan, job, *fold_, s_.network);
+  }
+
+  bool set_batch(Shape& shape) {
+    const WorkloadSpec& w = *s_.question.file.scenario.workload;
+    Layout& l = shape.layout;
+    const auto micro = w.strategy.kind == shape.kind ? w.strategy.micro_batch : std::nullopt;
+    if (s_.question.may.batch_per_accelerator)
+      return share_out(shape, *s_.question.may.batch_per_accelerator, micro);
+    if (s_.question.may.global_batch) {
+      // Backup workers compute, but their samples do not count (plan_batch.cpp).
+      const int backup = w.strategy.kind == shape.kind ? w.strategy.backup_workers.value_or(0) : 0;
+      const std::int64_t useful = l.data - backup;
+      if (useful < 1 || *s_.question.may.global_batch % useful != 0) {
+        ++rejected_[kBatchDoesNotDivide];
+        return false;
+      }
+      return share_out(shape, *s_.question.may.global_batch / useful,
+                       micro ? micro : largest_pass(shape, *s_.question.may.global_batch / useful));
+    }
+    l.micro_batches = 1;
+    l.micro_batch = 1;
+    const std::int64_t most = most_global_batch(s_.question, s_.on.job());
+    if (l.data > most) {
+      ++rejected_[is_beyond_runs(s_.on.job(), l.data) ? kBatchNeverReached : kBatchTooLarge];
+      return false;
+    }
+    for (std::int64_t next = 2; next * l.data <= most; next *= 2) {
+      if (!fits_with(shape, next)) break;
+      l.micro_batch = int(next);
+    }
+    return true;
+  }
+  bool share_out(Shape& shape, std::int64_t share, std::optional<int> pass) {
+    const std::int64_t one = pass.value_or(int(share));
+    if (share % one != 0) {
+      ++rejected_[kBatchDoesNotDivide];
+      return false;
+    }
+    shape.layout.micro_batch = int(one);
+    shape.layout.micro_batches = share / one;
+    return true;
+  }
+  /// The fewest passes that fit: of the share's divisors the largest; 1 where none fits.
+  int largest_pass(const Shape& shape, std::int64_t share) {
+    for (std::int64_t passes = 1; passes < share; ++passes)
+      if (share % passes == 0 && fits_with(shape, share / passes)) return int(share / passes);
+    return 1;
+  }
+
+  const ShapeSource& s_;
+  Rejections& rejected_;
+  std::map<std::tuple<StrategyKind, int, Recompute>, bool> fits_;
+  std::optional<ModelFold> fold_;
+};
+
+constexpr const char* kMoreServersThanNodes =
+    "more parameter servers than nodes, each of which holds one";
+
+std::vector<int> servers_for(const ShapeSource& source, int nodes) {
+  const Freedom& may = source.question.may;
+  const bool colocated = colocates_servers(source.question);
+  if (may.parameter_servers.empty()) {
+    const auto& given = strategy_of(source.question).parameter_servers;
+    const int count = given.value_or(colocated ? nodes : source.on.servers);
+    return {std::max(count, source.hardware.server_machine.empty() ? 0 : 1)};
+  }
+  std::vector<int> counts = may.parameter_servers;
+  if (colocated) {
+    std::erase(counts, 0);  // it has some
+    return counts;
+  }
+  // Machines of servers are kinds of hardware of their own, as are servers beside the workers.
+  const bool machine = !source.hardware.server_machine.empty();
+  if (!may.server_machines.empty())
+    std::erase_if(counts, [machine](int count) { return (count > 0) != machine; });
+  return counts;
+}
+
+}  // namespace
+
+bool fits(const ShapeSource& source, const MemoryEstimate& memory) {
+  if (fits(source.question, memory)) return true;
+  const auto lacks = [](const MemoryEstimate& m) { return m.required() / m.available; };
+  if (!source.closest || lacks(memory) < lacks(*source.closest)) source.closest = memory;
+  return false;
+}
+
+void move_by(Shape& shape, const Residual& residual) {
+  shape.step_seconds *= std::exp(-residual.mean);
+  shape.residual_half_width = residual.half_width;
+}
+
+bool is_beyond_runs(const PlannedWorkload& job, std::int64_t global_batch) {
+  return job.convergence && global_batch > job.convergence->largest_batch;
+}
+std::int64_t most_global_batch(const Question& question, const PlannedWorkload& job) {
+  const std::int64_t allowed = question.may.most_global_batch;
+  return job.convergence ? std::min(allowed, job.convergence->largest_batch) : allowed;
+}
+
+std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes) {
+  const std::vector<StrategyKind>& free = source.question.may.kinds;
+  const StrategyKind own = strategy_of(source.question).kind;
+  const int per_node = std::max(1, source.hardware.per_node);
+  const bool slice = !source.hardware.slice.empty();
+  // Data parallelism has a name for each number of nodes and accelerators; which one the scenario
+  // has says only that it is meant.
+  const StrategyKind by_size = slice          ? StrategyKind::tpu
+                               : nodes > 1    ? StrategyKind::multi_worker_mirrored
+                               : per_node > 1 ? StrategyKind::mirrored
+                                              : StrategyKind::single;
+  std::vector<StrategyKind> kinds;
+  if (free.empty()) {
+    const bool keep = own == StrategyKind::multi_worker_mirrored && !slice;
+    kinds.push_back(is_data_parallel(own) && !keep ? by_size : own);
+  }
+  for (const StrategyKind kind : free)
+    if (!is_data_parallel(kind) || kind == by_size) kinds.push_back(kind);
+  std::erase_if(kinds, [&](StrategyKind kind) {
+    const bool needs_several = cuts_the_model(kind) && nodes * per_node < 2;
+    const bool servers = !source.hardware.server_machine.empty();
+    if (servers && kind != StrategyKind::parameter_server) return true;
+    const bool of_slices = kind == StrategyKind::tpu || cuts_the_model(kind);
+    return needs_several || (slice && (!of_slices || nodes > 1));
+  });
+  return kinds;
+}
+
+std::vector<Shape> whole_shapes(const ShapeSource& source, Rejections& rejected) {
+  WholeShapes made(source, rejected);
+  std::vector<Recompute> modes = source.question.may.recompute;
+  if (modes.empty()) modes = {strategy_of(source.question).recompute.value_or(Recompute::none)};
+  for (const int nodes : source.question.may.nodes)
+    for (const StrategyKind kind : kinds_for(source, nodes)) {
+      if (cuts_the_model(kind)) continue;
+      for (const Recompute mode : modes) {
+        if (kind != StrategyKind::parameter_server)
+          made.add(kind, nodes, 0, mode);
+        else
+          for (const int count : servers_for(source, nodes)) {
+            if (colocates_servers(source.question) && count > nodes)
+              ++rejected[kMoreServersThanNodes];
+            else
+              made.add(kind, nodes, count, mode);
+          }
+      }
+    }
+  return std::move(made.shapes);
+}
+
+}  // namespace reckon::planner

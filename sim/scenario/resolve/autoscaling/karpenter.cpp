@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "sim/base/text/names_like.h"
+#include "sim/catalog/catalog_lookup.h"
+#include "sim/scenario/node_requirements.h"
+#include "sim/scenario/resolve/draft.h"
+#include "sim/scenario/resolve/pricing.h"
+
+// Which machines Karpenter may choose from for the pods of a pool. A pod asks for what the pool's
+// machine can give: its accelerators, vCPUs and memory, as `reckon export` writes it, and for a
+// node to itself. Each machine and capacity type that has that, meets a NodePool's requirements and
+// has a price becomes a pool that stands in for the first.
+namespace reckon::planning {
+namespace {
+
+/// In the order in which Karpenter prefers them [karpenter.sh, "NodePools", "Capacity Type"].
+constexpr std::array kCapacityOrder{CapacityType::reserved, CapacityType::spot,
+                                    CapacityType::on_demand};
+constexpr std::size_t kMostChoices = 500;  // of a pool; EC2 has some 900 machines
+
+class Choices {
+ public:
+  Choices(Draft& draft, const KarpenterSpec& spec)
+      : draft_(draft), spec_(spec), prefix_(draft.plan.service.karpenter_labels) {
+    for (std::size_t k = 0; k < spec.node_pools.size(); ++k) order_.push_back(k);
+    std::ranges::stable_sort(order_, std::greater<>{},
+                             [&](std::size_t k) { return spec.node_pools[k].weight; });
+  }
+
+  /// The pool becomes the first that admits its machine; the others follow at the end.
+  void add(std::size_t home) {
+    const std::size_t before = draft_.plan.pools.size();
+    if (!take_own_machine(home)) return;
+    for (const Machine& machine : draft_.catalog.machines) {
+      if (!serves(machine, draft_.plan.pools[home])) continue;
+      for (const std::size_t k : order_)
+        for (const CapacityType capacity : kCapacityOrder)
+          if (is_open(machine, capacity, k)) stand_in(home, machine, capacity, k);
+    }
+    if (draft_.plan.pools.size() - before > kMostChoices)
+      draft_.error("cluster.karpenter.nodePools",
+                   fmt::format("{} machines and capacity types may serve pool '{}', of at most {}",
+                               draft_.plan.pools.size() - before, draft_.plan.pools[home].name,
+                               kMostChoices),
+                   "narrower requirements");
+  }
+
+ private:
+  NodeChoice choice(const Machine& machine, CapacityType capacity) const {
+    const Accelerator* built_in = machine.accelerator.empty()
+                                      ? nullptr
+                                      : draft_.catalog.find_accelerator(machine.accelerator);
+    return {machine, built_in, capacity, draft_.plan.region, draft_.plan.zone};
+  }
+
+  /// Has the machine what a pod asks for?
+  bool serves(const Machine& machine, const PlannedPool& pool) const {
+    if (machine.provider != draft_.plan.provider || !machine.offered_under(draft_.plan.service.id))
+      return false;
+    if (machine.vcpus < pool.machine.vcpus || machine.memory.value < pool.machine.memory.value)
+      return false;
+    if (!pool.accelerator) return machine.accelerator.empty();
+    const Accelerator* own = draft_.catalog.find_accelerator(machine.accelerator);
+    return own != nullptr && own->name == pool.accelerator->name &&
+           machine.accelerator_count == pool.accelerators_per_node;
+  }
+
+  bool is_sold(const Machine& machine, CapacityType capacity) const {
+    const Plan& plan = draft_.plan;
+    const auto& prices = draft_.scenario().prices;
+    if (capacity == CapacityType::spot &&
+        (!plan.service.spot_machines || !draft_.provider->sells_spot))
+      return false;
+    if (capacity == CapacityType::reserved)
+      return prices && std::ranges::any_of(prices->reserved, [&](const ReservationSpec& r) {
+               return r.machine == machine.name;
+             });
+    if (prices && prices->rates.contains(machine.name)) return true;
+    const PriceQuestion question{plan.provider, plan.region, plan.zone, capacity,
+                                 prices && prices->suspect};
+    const auto known = [&](const std::string& item, Offering::Covers covers) {
+      return find_price(draft_.catalog, question, item, covers).has_value();
+    };
+    if (machine.accelerator.empty()) return known(machine.name, Offering::Covers::machine);
+    return known(machine.name, Offering::Covers::machine_with_accelerators);
+  }
+
+  bool is_open(const Machine& machine, CapacityType capacity, std::size_t k) const {
+    return unmet(spec_.node_pools[k].requirements, choice(machine, capacity), prefix_) == nullptr &&
+           is_sold(machine, capacity);
+  }
+
+  bool take_own_machine(std::size_t home) {
+    PlannedPool& pool = draft_.plan.pools[home];
+    for (const std::size_t k : order_)
+      for (const CapacityType capacity : kCapacityOrder)
+        if (is_open(pool.machine, capacity, k)) {
+          pool.node_pool = k;
+          pool.pricing = capacity;
+          return true;
+        }
+    std::string why;
+    for (const std::size_t k : order_) {
+      const NodePoolSpec& node_pool = spec_.node_pools[k];
+      const NodeRequirement* first =
+          unmet(node_pool.requirements, choice(pool.machine, CapacityType::on_demand), prefix_);
+      if (!why.empty()) why += "\n";
+      why += first == nullptr
+                 ? fmt::format("NodePool '{}' admits it, but no price is known in {}",
+                               node_pool.name, draft_.plan.region)
+                 : fmt::format("NodePool '{}' requires {}", node_pool.name, to_text(*first));
+    }
+    draft_.error(
+        draft_.path(pool, "machine"),
+        fmt::format("machine {} says what a pod asks for, and no NodePool makes such nodes",
+                    pool.machine.name),
+        why);
+    return false;
+  }
+
+  void stand_in(std::size_t home, const Machine& machine, CapacityType capacity, std::size_t k) {
+    const PlannedPool& own = draft_.plan.pools[home];
+    if (machine.name == own.machine.name && capacity == own.pricing && k == *own.node_pool) return;
+    PlannedPool other = own;
+    std::string type = machine.name;
+    std::ranges::replace(type, '.', '-');  // keys of assumptions are parted by dots
+    other.name = fmt::format("{}-{}-{}", own.name, type, to_text(capacity));
+    if (spec_.node_pools.size() > 1) other.name += "-" + spec_.node_pools[k].name;
+    other.machine = machine;
+    other.pricing = capacity;
+    other.node_pool = k;
+    other.stands_in_for = home;
+    draft_.plan.pools.push_back(std::move(other));
+  }
+
+  Draft& draft_;
+  const KarpenterSpec& spec_;
+  const std::string& prefix_;
+  std::vector<std::size_t> order_;
+};
+
+bool check_keys(Draft& draft, const KarpenterSpec& spec) {
+  const std::string& prefix = draft.plan.service.karpenter_labels;
+  const std::vector<std::string> known = label_keys(prefix);
+  const std::size_t before = draft.errors.size();
+  for (std::size_t k = 0; k < spec.node_pools.size(); ++k) {
+    const NodePoolSpec& pool = spec.node_pools[k];
+    const std::string path = fmt::format("cluster.karpenter.nodePools.{}", pool.name);
+    for (std::size_t i = 0; i < pool.requirements.size(); ++i)
+      if (std::ranges::find(known, pool.requirements[i].key) == known.end())
+        draft.error(
+            fmt::format("{}.requirements.{}.key", path, i),
+            fmt::format("no machine of the catalog has the label '{}'{}", pool.requirements[i].key,
+                        did_you_mean(pool.requirements[i].key, known)),
+            fmt::format("labels: {}", join(known, ", ")));
+    const bool scheduled = std::ranges::any_of(
+        pool.budgets, [](const DisruptionBudget& b) { return !b.schedule.empty(); });
+    if (scheduled && !draft.plan.start)
+      draft.error(path + ".disruption.budgets",
+                  "a budget with a schedule needs the time at which the run starts",
+                  "start: 2026-12-04T18:00:00Z");
+  }
+  return draft.errors.size() == before;
+}
+
+bool check_pool(Draft& draft, const PlannedPool& pool) {
+  const PoolSpec& spec = draft.spec(pool);
+  const std::size_t before = draft.errors.size();
+  if (std::holds_alternative<MachineInline>(spec.machine))
+    draft.error(draft.path(pool, "machine"),
+                "Karpenter chooses among machines of the catalog, and this is not one",
+                "machine: the smallest machine that can hold a pod");
+  if (pool.nodes_initial > 0 || pool.nodes_min > 0)
+    draft.error(draft.path(pool, "nodes"),
+                fmt::format("Karpenter keeps no nodes without pods, and pool '{}' has a minimum",
+                            pool.name),
+                fmt::format("nodes: {{initial: 0, min: 0, max: {}}}", pool.nodes_max));
+  return draft.errors.size() == before;
+}
+
+}  // namespace
+
+void resolve_karpenter(Draft& draft) {
+  const ClusterSpec& cluster = draft.scenario().cluster;
+  if (cluster.autoscaler != AutoscalerKind::karpenter) return;
+  Plan& plan = draft.plan;
+  if (plan.service.karpenter_labels.empty()) {
+    std::vector<std::string> with;
+    for (const ServiceRules& s : draft.catalog.services)
+      if (!s.karpenter_labels.empty()) with.push_back(s.id.name);
+    return draft.error("cluster.autoscaler",
+                       fmt::format("Karpenter is not simulated under {}", plan.service.called),
+                       fmt::format("service: {}", join(with, " or ")));
+  }
+  if (!cluster.karpenter)
+    return draft.error("cluster.autoscaler", "Karpenter makes no nodes without a NodePool",
+                       "karpenter: {nodePools: [{name: default, requirements: []}]}");
+  const bool any = std::ranges::any_of(plan.pools, &PlannedPool::autoscaling);
+  if (!any)
+    return draft.error("cluster.autoscaler", "no pool is scaled",
+                       "autoscaling: true, with nodes: {initial: 0, min: 0, max: 4}");
+  plan.karpenter = cluster.karpenter;
+  plan.begins = plan.start;
+  if (!check_keys(draft, *plan.karpenter)) return;
+  Choices choices(draft, *cluster.karpenter);
+  for (std::size_t p = 0, own = plan.pools.size(); p < own; ++p) {
+    if (!plan.pools[p].autoscaling || !draft.resolved[index(plan.pools[p].id)]) continue;
+    if (plan.pools[p].stands_in_for) continue;  // of the cluster-autoscaler: it has no nodes here
+    if (check_pool(draft, plan.pools[p])) choices.add(p);
+  }
+}
+
+}  // namespace reckon::planning
