@@ -92,6 +92,12 @@ RunArtifact artifact_of(LoadedPlan loaded, const std::string& file, const Scenar
 /// `expect` lines speak of `feasible`: then not fitting is an answer.
 Expected<LoadedPlan> load_plan(const std::string& file, const ScenarioChanges& changes,
                                const LoadedCatalog& catalog);
+/// "best.reckon" of "best.yaml": where `plan --out` writes the artifact of its scenario.
+std::filesystem::path artifact_beside(const std::string& scenario);
+/// What a run is of. An artifact without changes is run as it is: its plan, whatever the catalog
+/// says today; refused where it is of another version. Of a scenario, or with changes: load_plan().
+Expected<LoadedPlan> load_plan_to_run(const std::string& file, const ScenarioChanges& changes,
+                                      const CatalogChoice& choice, const LoadedCatalog& catalog);
 
 /// What a scenario asks of the simulator: a training, a service, both beside each other, or a trace
 /// of jobs.

@@ -246,6 +246,10 @@ Expected<LoadedPlan> read_plan(const std::string& file, const ScenarioChanges& c
   return LoadedPlan{std::move(*scenario), std::move(*plan)};
 }
 
+fs::path artifact_beside(const std::string& scenario) {
+  return fs::path(scenario).replace_extension(".reckon");
+}
+
 RunArtifact artifact_of(LoadedPlan loaded, const std::string& file,
                         const ScenarioChanges& changes) {
   const auto& workload = loaded.file.scenario.workload;
@@ -287,6 +291,30 @@ Expected<LoadedPlan> load_plan(const std::string& file, const ScenarioChanges& c
   Diagnostics problems = memory_problems(loaded->plan, loaded->file, catalog);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   return loaded;
+}
+
+namespace {
+
+bool changes_nothing(const ScenarioChanges& changes, const CatalogChoice& choice) {
+  return changes.overrides.empty() && changes.layers.empty() && choice.catalogs.empty() &&
+         choice.calibrations.empty() && !speaks_of_evidence(choice);
+}
+
+}  // namespace
+
+Expected<LoadedPlan> load_plan_to_run(const std::string& file, const ScenarioChanges& changes,
+                                      const CatalogChoice& choice, const LoadedCatalog& catalog) {
+  auto read = load_artifact(file);
+  // One that a machine was measured for is made again for the machine that runs it now.
+  const bool as_planned = read && *read && !(*read)->artifact.rebound;
+  if (!as_planned || !changes_nothing(changes, choice)) return load_plan(file, changes, catalog);
+  if (auto problem = why_not_run(**read, file))
+    return tl::unexpected(Diagnostics{std::move(*problem)});
+  const auto of = scenario_text(file);
+  if (!of) return tl::unexpected(of.error());
+  auto scenario = parse_scenario(of->text, of->file);
+  if (!scenario) return tl::unexpected(std::move(scenario.error()));
+  return LoadedPlan{std::move(*scenario), std::move((*read)->artifact.plan)};
 }
 
 Expected<LoadedScenario> load_all(const std::string& file, const ScenarioChanges& changes,

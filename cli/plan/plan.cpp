@@ -51,6 +51,17 @@ Expected<int> answer_fewest(const PlanSetting& s) {
   return answer->meets_all() ? kDone : kAnswerIsNo;
 }
 
+/// Beside the scenario that people review, what `reckon run` runs without resolving it again. The two
+/// can be moved together.
+Expected<void> write_plan_artifact(const std::string& scenario, const Plan& best) {
+  auto file = load_scenario(scenario, {});
+  if (!file) return tl::unexpected(std::move(file.error()));
+  RunArtifact artifact = artifact_of({std::move(*file), best}, scenario, {});
+  artifact.file = std::filesystem::path(scenario).filename().string();
+  write_file(artifact_beside(scenario).string(), write_artifact(artifact));
+  return {};
+}
+
 /// The files of --out, --memo and --svg.
 Expected<void> write_files(const PlanSetting& s, const planner::Answer& answer,
                            const std::optional<Plan>& best) {
@@ -61,6 +72,7 @@ Expected<void> write_files(const PlanSetting& s, const planner::Answer& answer,
                                          std::filesystem::path(out).parent_path());
     if (!text) return tl::unexpected(text.error());
     write_file(out, *text);
+    if (auto written = write_plan_artifact(out, *best); !written) return written;
   }
   if (s.options.lock)
     if (auto written = write_plan_lock(locked(s), answer, *best); !written) return written;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "cli/load/load.h"
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"
 #include "cli/plan/lock.h"
@@ -74,6 +75,7 @@ void refuse_paths(const PlanOptions& o) {
   take("--baseline", o.baseline);
   if (o.lock && !o.files.empty()) take("--lock", lock_beside(o.files.front()).string());
   take("--out", o.out);
+  if (!o.out.empty()) take("the artifact beside --out", artifact_beside(o.out).string());
   take("--svg", o.svg);
   take("--diff", o.diff);
 }

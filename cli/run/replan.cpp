@@ -40,10 +40,10 @@ RunOptions as_decided(RunOptions options, const LoadedCatalog& catalog) {
   if (!options.resume) return options;
   const std::string& file = options.files.front();
   const auto digest = [&]() -> std::string {
-    auto loaded = load_plan(file, options, catalog);
+    auto loaded = load_plan_to_run(file, options, options, catalog);
     return loaded ? artifact_digest(artifact_of(std::move(*loaded), file, options)) : "";
   };
-  const auto loaded = load_plan(file, options, catalog);
+  const auto loaded = load_plan_to_run(file, options, options, catalog);
   if (!loaded) return options;  // told when it is loaded again
   const auto records = directory_of(options, loaded->plan).measurements();
   std::error_code none;
@@ -77,7 +77,7 @@ struct Replanner::Search {
   std::optional<planner::PlanHere> plan_with(std::span<const planner::Change> changes) const {
     RunOptions changed = options;
     changed.overrides = joined(std::move(changed.overrides), planner::texts(changes));
-    auto loaded = load_plan(options.files.front(), changed, catalog);
+    auto loaded = load_plan_to_run(options.files.front(), changed, changed, catalog);
     if (!loaded || loaded->plan.jobs.size() != 1) return std::nullopt;
     if (!cannot_train(loaded->plan).empty()) return std::nullopt;
     planner::PlanHere made{here(std::move(loaded->plan))};
@@ -90,7 +90,7 @@ struct Replanner::Search {
 
   /// Nothing where the plan cannot be made again.
   Found run(const std::stop_token& stop) {
-    auto loaded = load_plan(options.files.front(), options, catalog);
+    auto loaded = load_plan_to_run(options.files.front(), options, options, catalog);
     if (!loaded) return std::nullopt;
     const auto network = make_network({});
     Plan now = here(std::move(loaded->plan));

@@ -39,7 +39,7 @@ class ClusterCommand {
     const RunOptions& options = asked_;
     const std::string& file = options.files.front();
     const auto catalog = checked(load_catalogs(options));
-    auto loaded = checked(load_plan(file, options, catalog));
+    auto loaded = checked(load_plan_to_run(file, options, options, catalog));
     require_one_job(loaded, "a run");
     if (options.seed) loaded.plan.seed = *options.seed;
     places_ = loaded.file.places;

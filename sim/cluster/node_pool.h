@@ -10,7 +10,7 @@
 #include "sim/cluster/life/life.h"
 
 // Nodes and the pools that they stand in: state and counts. What makes them change is in
-// life_nodes.cpp.
+// life/nodes.cpp.
 namespace reckon {
 
 /// Slots of a pool, lowest first.

@@ -178,8 +178,9 @@ StageTime time_of_stage(const StageModel<Cost>& m, std::span<const BlockTime> ti
                        double(l.micro_batch) * m.size.activation;
     const Seconds transfer = m.cost.send(m.groups.boundary, size);
     s.pass.sent += 2.0 * l.interleave * size;
+    s.transfer = transfer;
     // The interleaved schedule sends while the next part is at work.
-    if (l.schedule == PipelineSchedule::interleaved && l.overlap)
+    if (m.sends_beside || (l.schedule == PipelineSchedule::interleaved && l.overlap))
       s.pass.hidden += 2.0 * l.interleave * transfer;
     else
       s.transfers = 2.0 * l.interleave * transfer;

@@ -14,7 +14,8 @@ struct StageTime {
   BlockTime pass;                                 // summed over the stage's blocks
   Seconds gathers_forward{}, gathers_backward{};  // zero_stage 3: waiting for parameters
   Seconds scatters{};   // zero_stage 2 and 3: waiting for the reduction of a pass' gradients
-  Seconds transfers{};  // to and from the neighbouring stages
+  Seconds transfers{};  // to and from the neighbouring stages, where the stage waits for them
+  Seconds transfer{};   // one of them, waited for or not
   // Once a step:
   Seconds reduction{};      // of the gradients: what goes on after the last backward pass
   Seconds collection{};     // zero_stage 1 and 2: the updated parameters
@@ -36,6 +37,7 @@ struct StageModel {
   const GradientSum& sum;
   const Processor& core;
   const Cost& cost;
+  bool sends_beside = false;  // the stage goes on while it sends (sim/step/pipeline_span.h)
 };
 
 /// Where the host takes longer to issue a micro-batch than the stage to run it (host_time), its

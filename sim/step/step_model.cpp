@@ -8,6 +8,7 @@
 #include "sim/step/assumptions.h"
 #include "sim/step/offload.h"
 #include "sim/step/overlap.h"
+#include "sim/step/pipeline_span.h"
 #include "sim/step/servers/parameter_server.h"
 #include "sim/step/stage_times.h"
 
@@ -41,10 +42,13 @@ struct Stages {
   Seconds collection{};
   double trainable = 0;  // of the stage that updates most
   Seconds update{};      // of the stage whose update takes longest
+  std::vector<StagePasses> passes;  // of each stage in turn
+  Seconds transfer{};    // the longest between two stages
   Seconds drained{};     // since the last stage's last pass, when the first stage ends its own
 
   void add(const StageTime& t, int interleave) {
     sum += t.whole();
+    transfer = std::max(transfer, t.transfer);
     if (t.whole() > slowest.whole()) slowest = t;
     reduction = std::max(reduction, t.reduction - drained);
     collection = std::max(collection, t.collection);
@@ -65,8 +69,15 @@ Stages all_stages(const StageModel<Cost>& m, std::span<const BlockTime> times,
     if (stage == 0 || !same_parts(partition, l, stage - 1, stage))
       t = stage_time(m, times, states, stage);
     all.add(t, l.interleave);
+    if (m.sends_beside) all.passes.push_back({t.forward(), t.backward()});
   }
   return all;
+}
+
+/// What a step takes longer than if its transfers took no time, where stages go on while they send.
+Seconds waiting_for_transfers(const Layout& l, const Stages& all) {
+  if (l.pipeline == 1) return {};
+  return pipeline_span(l, all.passes, all.transfer) - pipeline_span(l, all.passes, Seconds{});
 }
 
 /// `backward`: of the slowest stage, one micro-batch.
@@ -147,7 +158,8 @@ class StepModel::Pass {
         groups_(job_, l),
         times_(block_times(of.fold_.folded, l, groups_, of.size_, of.core_, imbalance(), cost)),
         states_(block_states(of.fold_.folded, l, of.size_, imbalance())),
-        stages_{of.fold_.folded, l, groups_, of.size_, of.setting_.gradient_sum, of.core_, cost} {}
+        stages_{of.fold_.folded, l, groups_, of.size_, of.setting_.gradient_sum, of.core_, cost,
+                of.setting_.on_cpus()} {}
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
 
@@ -193,7 +205,8 @@ StepEstimate StepModel::Pass<Cost>::step(const Stages& all, FlopsPerSecond peak)
   x.tensor = passes * (pass.tensor_forward + pass.tensor_backward);
   x.context = passes * (pass.context_forward + pass.context_backward);
   x.expert = passes * (pass.expert_forward + pass.expert_backward);
-  x.pipeline = passes * s.transfers;
+  const bool beside = setting.on_cpus();
+  x.pipeline = beside ? waiting_for_transfers(l, all) : passes * s.transfers;
   x.parameters = passes * (s.gathers_forward + s.gathers_backward) + all.collection;
   x.gradients = passes * s.scatters + all.reduction;
   x.stragglers =
@@ -204,7 +217,7 @@ StepEstimate StepModel::Pass<Cost>::step(const Stages& all, FlopsPerSecond peak)
                             setting.framework.overlap_slowdown.value);
   e.exposed_communication = x.total();
   e.communication =
-      x.tensor + x.context + x.expert + x.pipeline + passes * pass.hidden + s.state_traffic;
+      x.tensor + x.context + x.expert + passes * (s.transfers + pass.hidden) + s.state_traffic;
   e.sent_per_worker = (passes * pass.sent + s.state_sent) * double(job_.ranks_per_node);
   if (l.zero_stage == 0 && l.replicas_of_state() > 1 && !job_.on_torus)
     e.all_reduce =
@@ -247,6 +260,7 @@ StepEstimate StepModel::estimate_mixed_with(const StageModels& stages, const Lay
     }
     const bool sets_the_pace = of_slowest == nullptr || t.whole() > all.slowest.whole();
     all.add(t, l.interleave);
+    all.passes.push_back({t.forward(), t.backward()});
     if (sets_the_pace) of_slowest = slowest;
   }
   return of_slowest->step(all, mean_peak(stages));

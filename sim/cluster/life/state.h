@@ -13,9 +13,10 @@
 #include "sim/cluster/node_pool.h"
 #include "sim/cluster/recorder.h"
 
-// One life in progress. Internal to sim/cluster: life.cpp has the main loop and the cluster's
-// rules, life_nodes.cpp what happens to a node, life_job.cpp what happens to the job,
-// life_interruptions.cpp how it is interrupted, life_scaling.cpp what its autoscaler does to nodes.
+// One replication in progress. Internal to sim/cluster: life.cpp has the main loop and the cluster's
+// rules, nodes.cpp a node's lease from its request to its end, disruptions.cpp what takes it away,
+// job.cpp what happens to the job, interruptions.cpp how it is interrupted, scaling.cpp what its
+// autoscaler does to nodes, reservations.cpp the machines of a reservation.
 namespace reckon {
 
 /// Why a job ends that needs a reservation's machines after its end.
@@ -42,7 +43,7 @@ class Life final : public ScaledCluster {
   void on_expired(Node& node);
   void on_drain_over(Node& node);
 
-  // ---- what its autoscaler sees and asks for (life_scaling.cpp) ----
+  // ---- what its autoscaler sees and asks for (scaling.cpp) ----
   SimTime now() const override { return now_; }
   Cluster& cluster() override { return cluster_; }
   int missing(const Pool& pool) const override;
@@ -51,7 +52,7 @@ class Life final : public ScaledCluster {
   Node& request_node(Pool& pool) override;
   void replace_node(Node& old, Pool& pool) override;
 
-  // ---- a node (life_nodes.cpp) ----
+  // ---- a node (nodes.cpp, disruptions.cpp, reservations.cpp) ----
   void on_ready(Node& node);
   void on_provision_timeout(Node& node);
   void on_reclaim_notice(Node& node);
@@ -65,7 +66,7 @@ class Life final : public ScaledCluster {
   void on_worker_joined(Node& node);
   void on_unneeded(Node& node);
 
-  // ---- a job (life_job.cpp) ----
+  // ---- a job (job.cpp, interruptions.cpp) ----
   void on_initialized(Job& job);
   void on_emergency_saved(Job& job);
   void on_backoff_over(Job& job);
@@ -85,7 +86,7 @@ class Life final : public ScaledCluster {
   bool any_wants_nodes() const;
   void plan_deletions(Pool& pool);
 
-  // life_scaling.cpp
+  // scaling.cpp
   int leaving_pods(std::size_t home) const;
   void drain(Node& node);
   void evict(Node& node, Interruption cause, SimTime deadline);
@@ -95,7 +96,7 @@ class Life final : public ScaledCluster {
   SimDuration delay_of(Node& node, Pool& pool);
   void withdraw_request(Pool& pool, std::uint32_t request);
 
-  // life_nodes.cpp
+  // nodes.cpp
   void set_state(Node& node, NodeState state);
   void record_state(const Node& node);
   SimDuration wait(Seconds mean, RandomStream& stream) const;
@@ -127,7 +128,7 @@ class Life final : public ScaledCluster {
   void leave_stand_ins(const Job& job);
   void delete_nodes();
 
-  // life_job.cpp
+  // job.cpp
   void bank(Job& job);  // the time since the last call, in the job's ledger
   void bank_training(Job& job, SimTime from, SimDuration elapsed);
   void bank_absent_workers(Job& job, SimDuration elapsed);
@@ -142,7 +143,7 @@ class Life final : public ScaledCluster {
   void update_shares(Job& job);
   bool goes_on_without(const Node& node) const;
 
-  // life_interruptions.cpp
+  // interruptions.cpp
   void lose_node(Node& node, Interruption cause, NodeState next);
   void lose_process(Node& node);
   void take_back(Job& job, Loss loss);                 // the work that no one holds any more

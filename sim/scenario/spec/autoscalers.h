@@ -9,7 +9,7 @@
 #include "sim/base/words.h"
 
 // Who makes and deletes nodes, and how each is configured, in its own words. A scenario and its
-// plan have the same values. Karpenter's: scenario_karpenter.h.
+// plan have the same values. Karpenter's: karpenter.h.
 namespace reckon {
 
 /// `cluster.autoscaler:`. Node pools without `autoscaling: true` keep their size under any.

@@ -106,6 +106,46 @@ TEST_CASE("a plan for another place is another plan here, and the run's records 
   CHECK(read.artifact.plan.job_start.image_pull.value == Seconds{0});
 }
 
+TEST_CASE("a plan's artifact is run as it was planned, whatever the catalog says by then") {
+  const Workspace w;
+  w.write("job.yaml", small_job("small", "{kind: single}", 20) + small_pool(1) +
+                          "plan: {vary: {nodes: 1}, objective: time}\n");
+  w.write("slow/operations.yaml",
+          "checkpoint:\n"
+          "  worker_save_s: {value: 7s, low: 7s, high: 7s, source: general-knowledge}\n");
+  const Output planned = w.run("plan job.yaml --catalog slow --out plans/best.yaml");
+  INFO(planned.err);
+  REQUIRE(planned.code == 0);
+  const auto best = read_artifact(read_all(w.path("plans/best.reckon")), "best.reckon");
+  REQUIRE(best);
+  CHECK_FALSE(best->artifact.rebound);
+
+  // The pair is moved, and the overlay is not there any more.
+  fs::rename(w.path("plans"), w.path("elsewhere"));
+  fs::remove_all(w.path("slow"));
+  const Output out = w.run("run elsewhere/best.reckon --out run");
+  INFO(out.err);
+  REQUIRE(out.code == 0);
+  CHECK(artifact_in(w, "run").artifact.rebound->from == best->digest);
+  const Output again = w.run("run elsewhere/best.reckon --out run --resume");
+  INFO(again.err);
+  CHECK(again.code == 0);
+
+  SECTION("the scenario beside it is the same plan, where the catalog is the same") {
+    w.write("slow/operations.yaml",
+            "checkpoint:\n"
+            "  worker_save_s: {value: 7s, low: 7s, high: 7s, source: general-knowledge}\n");
+    REQUIRE(w.run("run elsewhere/best.yaml --catalog slow --out scenario").code == 0);
+    CHECK(artifact_in(w, "scenario").artifact.rebound->from == best->digest);
+  }
+  SECTION("a change makes another plan") {
+    REQUIRE(w.run("run elsewhere/best.reckon --out other --set workload.train.steps=9").code == 0);
+    const ReadArtifact other = artifact_in(w, "other");
+    CHECK(other.artifact.plan.only_job().steps == 9);
+    CHECK(other.artifact.rebound->from != best->digest);
+  }
+}
+
 TEST_CASE("a run that goes on has the plan and the forecast that it began with") {
   const Workspace w;
   w.write("job.yaml", small_job("small", "{kind: single}", 20) + small_pool(1));

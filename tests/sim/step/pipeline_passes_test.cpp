@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sim/step/memory/layout_memory.h"
+#include "sim/step/pipeline_span.h"
 
 using namespace reckon;
 
@@ -106,6 +107,60 @@ TEST_CASE("a stage keeps the activations of as many passes as the forecast count
       // The last part's is freed first: it never has more than when the first backward pass begins.
       CHECK(by_part.back() == passes_in_flight(l, stage, l.interleave - 1));
     }
+}
+
+namespace {
+
+std::vector<StagePasses> even(int stages, double forward, double backward) {
+  return std::vector<StagePasses>(std::size_t(stages), {Seconds{forward}, Seconds{backward}});
+}
+
+double span(const Layout& l, double transfer) {
+  return pipeline_span(l, even(l.pipeline, 1, 2), Seconds{transfer}).count();
+}
+
+}  // namespace
+
+TEST_CASE("a pipeline whose transfers take no time takes its schedule's time") {
+  using enum PipelineSchedule;
+  for (const int p : {1, 2, 3, 4})
+    for (const std::int64_t m : {1, 4, 12, 100}) {
+      CHECK(span(pipeline(gpipe, p, m), 0) == Approx(3.0 * double(m + p - 1)));
+      CHECK(span(pipeline(one_forward_one_backward, p, m), 0) == Approx(3.0 * double(m + p - 1)));
+      if (p > 1 && m % p == 0)
+        CHECK(span(pipeline(interleaved, p, m, 2), 0) ==
+              Approx(3.0 * double(m) + 3.0 * (p - 1) / 2));
+    }
+}
+
+TEST_CASE("transfers that a stage sends beside its next pass, by hand") {
+  using enum PipelineSchedule;
+  // One micro-batch: there and back through every stage, with every transfer on the way.
+  CHECK(span(pipeline(one_forward_one_backward, 4, 1), 0.5) == Approx(12 + 6 * 0.5));
+  // F0 at 0-1, its transfer arrives at 1.5; F1 at 1-2, arrives at 2.5. The second stage: F0 1.5-2.5,
+  // B0 2.5-4.5 arrives at 5; F1 4.5-5.5, B1 5.5-7.5 arrives at 8. The first: B0 5-7, B1 8-10.
+  CHECK(span(pipeline(one_forward_one_backward, 2, 2), 0.5) == Approx(10));
+  // GPipe keeps the stage busy: forward passes run at max(1, t) each.
+  CHECK(span(pipeline(gpipe, 2, 8), 0.5) == Approx(8 + 1 + 16 + 2 + 2 * 0.5));
+  // A link that is slower than a pass sets the pace, in both directions.
+  CHECK(span(pipeline(gpipe, 2, 8), 3) == Approx(1 + 8 * 3.0 + 1 + 2 + 8 * 3.0 + 2));
+}
+
+TEST_CASE("of many micro-batches each takes as long as the ones before it") {
+  using enum PipelineSchedule;
+  for (const double transfer : {0.2, 0.9, 2.5}) {
+    // The steady state of 1F1B on even stages takes no less than max(c, 2 t, c + 2 t (p - 1) / p)
+    // a micro-batch, and little more where transfers in both directions meet on a link.
+    const int p = 4;
+    const auto at = [&](std::int64_t m) {
+      return span(pipeline(one_forward_one_backward, p, m), transfer);
+    };
+    const double each = (at(600) - at(400)) / 200;
+    const double least = std::max({3.0, 2 * transfer, 3 + 2 * transfer * (p - 1) / p});
+    CHECK(each > least * (1 - 1e-9));
+    CHECK(each < 1.02 * least);
+    CHECK((at(60) - at(40)) / 20 == Approx(each).epsilon(0.05));
+  }
 }
 
 TEST_CASE("1f1b of two stages and three micro-batches, written out") {
