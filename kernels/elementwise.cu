@@ -112,14 +112,14 @@ __global__ void channels_last_kernel(const From* from, To* to, std::int64_t chan
 /// Four elements a thread: those of one block of random numbers.
 template <class E>
 __global__ void dropout_kernel(DropoutStream mask, std::int64_t first_sample, std::int64_t size,
-                               const E* in, E* out, bool accumulate) {
+                               bool whole_sample, const E* in, E* out, bool accumulate) {
   const std::int64_t quad = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (quad * 4 >= size) return;
   const std::int64_t sample = blockIdx.y, at = sample * size + quad * 4;
-  const DropoutBlock block = dropout_block(mask, first_sample + sample, quad);
+  const DropoutBlock block = dropout_block(mask, first_sample + sample, whole_sample ? 0 : quad);
   for (int k = 0; k < 4; ++k) {
     if (quad * 4 + k >= size) break;
-    const float factor = block.keeps[k] ? mask.kept : 0.0f;
+    const float factor = block.keeps[whole_sample ? 0 : k] ? mask.kept : 0.0f;
     out[at + k] = put(accumulate ? out[at + k] : E{}, accumulate, to_float(in[at + k]) * factor);
   }
 }
@@ -208,10 +208,11 @@ cudaError_t channels_last(const From* from, To* to, std::int64_t batch, std::int
 
 template <class E>
 cudaError_t dropout(const DropoutStream& mask, std::int64_t first_sample, std::int64_t batch,
-                    std::int64_t size, const E* in, E* out, bool accumulate, cudaStream_t stream) {
+                    std::int64_t size, bool whole_sample, const E* in, E* out, bool accumulate,
+                    cudaStream_t stream) {
   const dim3 grid(blocks_for(size, 4 * kThreads), static_cast<unsigned>(batch));
-  return launch(dropout_kernel<E>, grid, dim3(kThreads), 0, stream, mask, first_sample, size, in,
-                out, accumulate);
+  return launch(dropout_kernel<E>, grid, dim3(kThreads), 0, stream, mask, first_sample, size,
+                whole_sample, in, out, accumulate);
 }
 
 template <class E>
@@ -234,7 +235,7 @@ std::int64_t bias_gradient_scratch(std::int64_t rows, std::int64_t columns) {
   template cudaError_t channels_last<E, E>(const E*, E*, std::int64_t, std::int64_t, std::int64_t, \
                                            bool, cudaStream_t);                                    \
   template cudaError_t dropout<E>(const DropoutStream&, std::int64_t, std::int64_t, std::int64_t,  \
-                                  const E*, E*, bool, cudaStream_t);                               \
+                                  bool, const E*, E*, bool, cudaStream_t);                         \
   template cudaError_t bias_gradient<E>(const E*, std::int64_t, std::int64_t, float*, float*,      \
                                         cudaStream_t)
 RECKON_ELEMENTWISE_FOR(float);

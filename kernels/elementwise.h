@@ -39,11 +39,12 @@ template <class From, class To>
                                         cudaStream_t stream);
 /// out = in * factor of the mask; samples of `size` elements, the first of which is number
 /// first_sample of the step. The same mask as dropout_factors() of
-/// executor/train/layers/dropout_mask.h.
+/// executor/train/layers/dropout_mask.h. `whole_sample`: all of a sample has the factor of its
+/// first element (stochastic depth).
 template <class E>
 [[nodiscard]] cudaError_t dropout(const DropoutStream& mask, std::int64_t first_sample,
-                                  std::int64_t batch, std::int64_t size, const E* in, E* out,
-                                  bool accumulate, cudaStream_t stream);
+                                  std::int64_t batch, std::int64_t size, bool whole_sample,
+                                  const E* in, E* out, bool accumulate, cudaStream_t stream);
 /// sums[j] += sum over rows of values[row][j]: the gradient of a bias. scratch:
 /// bias_gradient_scratch() floats.
 template <class E>

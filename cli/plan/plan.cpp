@@ -51,8 +51,8 @@ Expected<int> answer_fewest(const PlanSetting& s) {
   return answer->meets_all() ? kDone : kAnswerIsNo;
 }
 
-/// Beside the scenario that people review, what `reckon run` runs without resolving it again. The two
-/// can be moved together.
+/// Beside the scenario that people review, what `reckon run` runs without resolving it again. The
+/// two can be moved together.
 Expected<void> write_plan_artifact(const std::string& scenario, const Plan& best) {
   auto file = load_scenario(scenario, {});
   if (!file) return tl::unexpected(std::move(file.error()));

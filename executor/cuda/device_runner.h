@@ -61,20 +61,20 @@ using DeviceRunnerPtr = std::unique_ptr<DeviceRunner<E>>;
 template <class E>
 DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& geometry);
 
-// What make_device_runner() chooses from; each in the run_*.cpp that names it.
+// What make_device_runner() chooses from; each in the file of layers/ that names it.
 namespace run {
-// run_dense.cpp
+// dense.cpp
 template <class E>
 DeviceRunnerPtr<E> linear(const Linear&, const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> convolution(const Conv2d&, const LayerGeometry&);
-// run_norm.cpp
+// norm.cpp
 template <class E>
 DeviceRunnerPtr<E> row_norm(std::int64_t width, std::int64_t heads, bool centred,
                             const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> batch_norm(const BatchNorm&, const LayerGeometry&);
-// run_elements.cpp
+// elements.cpp
 template <class E>
 DeviceRunnerPtr<E> activation(const Activation&, const LayerGeometry&);
 template <class E>
@@ -91,12 +91,12 @@ template <class E>
 DeviceRunnerPtr<E> input(const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> flatten(const LayerGeometry&);
-// run_window.cpp
+// window.cpp
 template <class E>
 DeviceRunnerPtr<E> pool(const Pool2d&, const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> global_average_pool(const LayerGeometry&);
-// run_sequence.cpp
+// sequence.cpp
 template <class E>
 DeviceRunnerPtr<E> embedding(const Embedding&, const LayerGeometry&);
 template <class E>

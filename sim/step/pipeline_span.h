@@ -20,8 +20,8 @@ struct StagePasses {
 ///
 /// In the steady state of 1F1B a micro-batch takes no less than max(c, 2 t, c + 2 t (p - 1) / p) on
 /// stages that all take c, with transfers of t: the first stage has p micro-batches on their way,
-/// and each returns after p passes and 2 (p - 1) transfers. Of more than 16 micro-batches a stage (16 x p)
-/// the rest takes as long as the last 8 x p did.
+/// and each returns after p passes and 2 (p - 1) transfers. Of more than 16 micro-batches a stage
+/// (16 x p) the rest takes as long as the last 8 x p did.
 Seconds pipeline_span(const Layout& layout, std::span<const StagePasses> stages, Seconds transfer);
 
 }  // namespace reckon

@@ -40,11 +40,11 @@ struct Stages {
   Seconds sum{};        // of a micro-batch over all stages
   Seconds reduction{};  // what of any stage's is left when the first stage is done
   Seconds collection{};
-  double trainable = 0;  // of the stage that updates most
-  Seconds update{};      // of the stage whose update takes longest
+  double trainable = 0;             // of the stage that updates most
+  Seconds update{};                 // of the stage whose update takes longest
   std::vector<StagePasses> passes;  // of each stage in turn
-  Seconds transfer{};    // the longest between two stages
-  Seconds drained{};     // since the last stage's last pass, when the first stage ends its own
+  Seconds transfer{};               // the longest between two stages
+  Seconds drained{};  // since the last stage's last pass, when the first stage ends its own
 
   void add(const StageTime& t, int interleave) {
     sum += t.whole();
@@ -158,8 +158,8 @@ class StepModel::Pass {
         groups_(job_, l),
         times_(block_times(of.fold_.folded, l, groups_, of.size_, of.core_, imbalance(), cost)),
         states_(block_states(of.fold_.folded, l, of.size_, imbalance())),
-        stages_{of.fold_.folded, l, groups_, of.size_, of.setting_.gradient_sum, of.core_, cost,
-                of.setting_.on_cpus()} {}
+        stages_{of.fold_.folded,          l,        groups_, of.size_,
+                of.setting_.gradient_sum, of.core_, cost,    of.setting_.on_cpus()} {}
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
 

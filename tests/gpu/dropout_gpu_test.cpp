@@ -12,11 +12,13 @@ TEMPLATE_TEST_CASE("dropout keeps what its stream says, in every sample", "", fl
   const Draw<E> x(n, 1);
   const DeviceArray d_x(x.elements);
   const DeviceArray<E> y(n);
-  finish(gpu::dropout(mask, 17, batch, size, d_x.data, y.data, false, nullptr));
+  const bool whole = GENERATE(false, true);
+  finish(gpu::dropout(mask, 17, batch, size, whole, d_x.data, y.data, false, nullptr));
   const std::vector<double> got = y.values();
   for (std::int64_t i = 0; i < batch * size; ++i) {
-    const DropoutBlock block = dropout_block(mask, 17 + i / size, i % size / 4);
-    const float factor = block.keeps[i % size % 4] ? mask.kept : 0.0f;
+    const std::int64_t at = whole ? 0 : i % size;  // a whole sample has its first element's factor
+    const DropoutBlock block = dropout_block(mask, 17 + i / size, at / 4);
+    const float factor = block.keeps[at % 4] ? mask.kept : 0.0f;
     const float value = factor * static_cast<float>(x.values[std::size_t(i)]);
     REQUIRE(got[std::size_t(i)] == double{to_float(from_float<E>(value))});
   }

@@ -1,4 +1,4 @@
-#include "kernels/pool.h"
+#include "kernels/window/pool.h"
 
 #include "gpu/device.h"
 #include "kernels/reference/layers.h"

@@ -2,9 +2,11 @@
 
 #include "executor/cuda/device_runner.h"
 #include "kernels/elementwise.h"
-#include "kernels/pool.h"
+#include "kernels/window/grouped_convolution.h"
+#include "kernels/window/pool.h"
 
-// Layers that are matrix products: linear layers, and convolutions over rows of patches.
+// Layers that are matrix products: linear layers, and convolutions over rows of patches. Those
+// whose channels are in groups are not: a kernel reads the image.
 namespace reckon::cuda::run {
 namespace {
 
@@ -47,21 +49,61 @@ class LinearRunner : public DeviceRunner<E> {
   std::int64_t in_, out_, rows_;
 };
 
+gpu::WindowShape window_of(const Conv2d& op, const LayerGeometry& g) {
+  return {.batch = g.batch,
+          .channels = op.in,
+          .height = g.inputs[0][1],
+          .width = g.inputs[0][2],
+          .kernel_h = op.kernel_h,
+          .kernel_w = op.kernel_w,
+          .stride = op.stride,
+          .padding_h = op.padding,
+          .padding_w = op.columns_padded()};
+}
+
+template <class E>
+class GroupedConvolutionRunner : public DeviceRunner<E> {
+ public:
+  GroupedConvolutionRunner(const Conv2d& op, const LayerGeometry& g)
+      : shape_{.window = window_of(op, g), .out = op.out, .groups = op.groups},
+        rows_(g.batch * shape_.window.out_height() * shape_.window.out_width()) {}
+  std::int64_t scratch_bytes() const override {
+    const std::int64_t floats = gpu::grouped_convolution_scratch(shape_);
+    return std::max(floats * static_cast<std::int64_t>(sizeof(float)),
+                    bias_scratch(rows_, shape_.out));
+  }
+
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::grouped_convolution_forward(shape_, m.inputs[0], m.weight, m.bias, m.output,
+                                           pass.stream),
+          "grouped convolution");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    add_bias_gradient(m, pass, rows_, shape_.out);
+    if (m.weight_gradient != nullptr)
+      check(gpu::grouped_convolution_weight_gradient(
+                shape_, m.inputs[0], m.output_gradient, m.weight_gradient,
+                reinterpret_cast<float*>(m.scratch), pass.stream),
+            "grouped convolution gradient");
+    if (m.input_gradients[0] != nullptr)
+      check(gpu::grouped_convolution_input_gradient(shape_, m.output_gradient, m.weight,
+                                                    m.input_gradients[0], m.accumulate[0] != 0,
+                                                    pass.stream),
+            "grouped convolution input gradient");
+  }
+
+ private:
+  gpu::GroupedShape shape_;
+  std::int64_t rows_;
+};
+
 /// Rows of patches, some samples at a time, times the weights as patches have them. Of a 1 x 1
 /// convolution the image is the rows.
 template <class E>
 class ConvolutionRunner : public DeviceRunner<E> {
  public:
   ConvolutionRunner(const Conv2d& op, const LayerGeometry& g)
-      : window_{.batch = g.batch,
-                .channels = op.in,
-                .height = g.inputs[0][1],
-                .width = g.inputs[0][2],
-                .kernel_h = op.kernel_h,
-                .kernel_w = op.kernel_w,
-                .stride = op.stride,
-                .padding_h = op.padding,
-                .padding_w = op.columns_padded()},
+      : window_(window_of(op, g)),
         out_(op.out),
         taps_(op.kernel_h * op.kernel_w),
         // Rows that begin at 16 bytes: products over them are several times as fast.
@@ -179,6 +221,7 @@ template DeviceRunnerPtr<Half> linear<Half>(const Linear&, const LayerGeometry&)
 
 template <class E>
 DeviceRunnerPtr<E> convolution(const Conv2d& op, const LayerGeometry& g) {
+  if (op.groups > 1) return std::make_unique<GroupedConvolutionRunner<E>>(op, g);
   return std::make_unique<ConvolutionRunner<E>>(op, g);
 }
 template DeviceRunnerPtr<float> convolution<float>(const Conv2d&, const LayerGeometry&);

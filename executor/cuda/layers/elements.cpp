@@ -1,5 +1,6 @@
 #include "executor/cuda/device_runner.h"
 #include "kernels/elementwise.h"
+#include "kernels/gate.h"
 #include "kernels/squared_error.h"
 
 // Layers element by element, and those that only move numbers.
@@ -51,7 +52,11 @@ template <class E>
 class DropoutRunner : public DeviceRunner<E> {
  public:
   DropoutRunner(const Dropout& op, LayerId layer, const LayerGeometry& g)
-      : rate_(op.rate), layer_(layer), batch_(g.batch), size_(elements(g.output)) {}
+      : rate_(op.rate),
+        whole_sample_(op.whole_sample),
+        layer_(layer),
+        batch_(g.batch),
+        size_(elements(g.output)) {}
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     apply(m.inputs[0], m.output, false, pass);
   }
@@ -68,10 +73,12 @@ class DropoutRunner : public DeviceRunner<E> {
     }
     const DropoutStream mask =
         dropout_stream(pass.seed, pass.step, static_cast<std::uint32_t>(index(layer_)), rate_);
-    check(gpu::dropout(mask, pass.first_sample, batch_, size_, from, to, accumulate, pass.stream),
+    check(gpu::dropout(mask, pass.first_sample, batch_, size_, whole_sample_, from, to, accumulate,
+                       pass.stream),
           "dropout");
   }
   double rate_;
+  bool whole_sample_;
   LayerId layer_;
   std::int64_t batch_, size_;
 };
@@ -113,6 +120,33 @@ class MultiplyRunner : public DeviceRunner<E> {
 
  private:
   std::int64_t count_;
+};
+
+/// The second input has one number a channel of a sample, or one a row.
+template <class E>
+class GateRunner : public DeviceRunner<E> {
+ public:
+  explicit GateRunner(const LayerGeometry& g)
+      : shape_{.batch = g.batch,
+               .rows = rows_of(g.output),
+               .channels = features_of(g.output),
+               .by_row = g.output.size() != 3} {}
+  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    check(gpu::gate(shape_, m.inputs[0], m.inputs[1], m.output, false, pass.stream), "gate");
+  }
+  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
+    if (E* dx = m.input_gradients[0])
+      check(
+          gpu::gate(shape_, m.output_gradient, m.inputs[1], dx, m.accumulate[0] != 0, pass.stream),
+          "gate gradient");
+    if (E* dgate = m.input_gradients[1])
+      check(gpu::gate_gradient(shape_, m.inputs[0], m.output_gradient, dgate, m.accumulate[1] != 0,
+                               pass.stream),
+            "gate gradient");
+  }
+
+ private:
+  gpu::GateShape shape_;
 };
 
 template <class E>
@@ -211,6 +245,7 @@ DeviceRunnerPtr<E> add(const LayerGeometry& g) {
 }
 template <class E>
 DeviceRunnerPtr<E> multiply(const LayerGeometry& g) {
+  if (g.inputs[1] != g.output) return std::make_unique<GateRunner<E>>(g);
   return std::make_unique<MultiplyRunner<E>>(g);
 }
 template <class E>

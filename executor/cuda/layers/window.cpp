@@ -1,5 +1,5 @@
 #include "executor/cuda/device_runner.h"
-#include "kernels/pool.h"
+#include "kernels/window/pool.h"
 
 namespace reckon::cuda::run {
 namespace {

@@ -13,10 +13,10 @@
 #include "sim/cluster/node_pool.h"
 #include "sim/cluster/recorder.h"
 
-// One replication in progress. Internal to sim/cluster: life.cpp has the main loop and the cluster's
-// rules, nodes.cpp a node's lease from its request to its end, disruptions.cpp what takes it away,
-// job.cpp what happens to the job, interruptions.cpp how it is interrupted, scaling.cpp what its
-// autoscaler does to nodes, reservations.cpp the machines of a reservation.
+// One replication in progress. Internal to sim/cluster: life.cpp has the main loop and the
+// cluster's rules, nodes.cpp a node's lease from its request to its end, disruptions.cpp what takes
+// it away, job.cpp what happens to the job, interruptions.cpp how it is interrupted, scaling.cpp
+// what its autoscaler does to nodes, reservations.cpp the machines of a reservation.
 namespace reckon {
 
 /// Why a job ends that needs a reservation's machines after its end.

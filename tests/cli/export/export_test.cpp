@@ -86,7 +86,6 @@ TEST_CASE("a pod of reckon-worker has all devices of a worker, and starts a rank
 TEST_CASE("which scenarios reckon-worker would not train as planned: fewer with time") {
   // Each with what keeps it; a scenario that is left out here exports without a warning.
   const std::map<std::string, std::vector<std::string>> known{
-      {"cpu-or-gpu-efficientnet", {"is a grouped convolution"}},
       {"elastic-spot", {"do not restart elastic"}},
       {"flex-start-or-spot", {"train on CPUs"}},
       {"gpt3-175b-1024-a100", {"train on CPUs"}},
@@ -96,7 +95,6 @@ TEST_CASE("which scenarios reckon-worker would not train as planned: fewer with 
       {"mixed-pipeline", {"has strategy.stages", "train on CPUs"}},
       {"mixtral-rails", {"has no CUDA kernel", "train on CPUs"}},
       {"recommender-sparse-servers", {"more than 2^24", "has no CUDA kernel", "train on CPUs"}},
-      {"selectel-t4", {"is a grouped convolution"}},
       {"warm-spare-small", {"train on CPUs", "do not restart warm_spare"}}};
   const Workspace w;
   for (const auto& file : std::filesystem::directory_iterator(RECKON_SOURCE_DIR "/scenarios")) {

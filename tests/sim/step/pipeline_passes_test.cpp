@@ -137,8 +137,9 @@ TEST_CASE("transfers that a stage sends beside its next pass, by hand") {
   using enum PipelineSchedule;
   // One micro-batch: there and back through every stage, with every transfer on the way.
   CHECK(span(pipeline(one_forward_one_backward, 4, 1), 0.5) == Approx(12 + 6 * 0.5));
-  // F0 at 0-1, its transfer arrives at 1.5; F1 at 1-2, arrives at 2.5. The second stage: F0 1.5-2.5,
-  // B0 2.5-4.5 arrives at 5; F1 4.5-5.5, B1 5.5-7.5 arrives at 8. The first: B0 5-7, B1 8-10.
+  // F0 at 0-1, its transfer arrives at 1.5; F1 at 1-2, arrives at 2.5. The second stage:
+  // F0 1.5-2.5, B0 2.5-4.5 arrives at 5; F1 4.5-5.5, B1 5.5-7.5 arrives at 8. The first: B0 5-7, B1
+  // 8-10.
   CHECK(span(pipeline(one_forward_one_backward, 2, 2), 0.5) == Approx(10));
   // GPipe keeps the stage busy: forward passes run at max(1, t) each.
   CHECK(span(pipeline(gpipe, 2, 8), 0.5) == Approx(8 + 1 + 16 + 2 + 2 * 0.5));

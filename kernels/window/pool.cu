@@ -1,49 +1,9 @@
-#include "kernels/pool.h"
+#include "kernels/window/pool.h"
 
-#include "kernels/device.h"
+#include "kernels/window/windows.cuh"
 
 namespace reckon::gpu {
 namespace {
-
-constexpr int kThreads = 256;
-
-/// Where an element of a tensor with channels last lies.
-struct At {
-  std::int64_t sample, y, x, c;
-  __device__ At(std::int64_t i, std::int64_t height, std::int64_t width, std::int64_t channels)
-      : sample(i / channels / width / height),
-        y(i / channels / width % height),
-        x(i / channels % width),
-        c(i % channels) {}
-};
-
-/// body(input point, in-image index) for the points of the window of output (y, x).
-template <class Body>
-__device__ void for_window(const WindowShape& s, std::int64_t y, std::int64_t x, Body body) {
-  for (std::int64_t i = 0; i < s.kernel_h; ++i)
-    for (std::int64_t j = 0; j < s.kernel_w; ++j) {
-      const std::int64_t h = y * s.stride - s.padding_h + i, w = x * s.stride - s.padding_w + j;
-      if (h >= 0 && h < s.height && w >= 0 && w < s.width) body(h * s.width + w);
-    }
-}
-
-/// body(output y, output x, kernel row, kernel column) for the windows that input (h, w) lies in.
-template <class Body>
-__device__ void for_windows_over(const WindowShape& s, std::int64_t h, std::int64_t w, Body body) {
-  for (std::int64_t i = 0; i < s.kernel_h; ++i) {
-    const std::int64_t top = h + s.padding_h - i;
-    if (top < 0 || top % s.stride != 0 || top / s.stride >= s.out_height()) continue;
-    for (std::int64_t j = 0; j < s.kernel_w; ++j) {
-      const std::int64_t left = w + s.padding_w - j;
-      if (left < 0 || left % s.stride != 0 || left / s.stride >= s.out_width()) continue;
-      body(top / s.stride, left / s.stride, i, j);
-    }
-  }
-}
-
-__device__ inline std::int64_t global_index() {
-  return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-}
 
 template <class E>
 __global__ void max_kernel(WindowShape s, const E* x, E* y, std::int32_t* points, std::int64_t n) {
@@ -162,39 +122,34 @@ __global__ void add_permuted_kernel(std::int64_t in, std::int64_t points,
   gradient[i] += permuted[o * stride_of_row + point * in + c];
 }
 
-std::int64_t in_elements(const WindowShape& s) { return s.batch * s.height * s.width * s.channels; }
-std::int64_t out_elements(const WindowShape& s) {
-  return s.batch * s.out_height() * s.out_width() * s.channels;
-}
-
 }  // namespace
 
 template <class E>
 cudaError_t max_pool_forward(const WindowShape& s, const E* x, E* y, std::int32_t* points,
                              cudaStream_t stream) {
   const std::int64_t n = out_elements(s);
-  return launch(max_kernel<E>, dim3(blocks_for(n, kThreads)), dim3(kThreads), 0, stream, s, x, y,
-                points, n);
+  return launch(max_kernel<E>, dim3(blocks_for(n, kWindowThreads)), dim3(kWindowThreads), 0, stream,
+                s, x, y, points, n);
 }
 template <class E>
 cudaError_t max_pool_backward(const WindowShape& s, const std::int32_t* points, const E* dy, E* dx,
                               bool accumulate, cudaStream_t stream) {
   const std::int64_t n = in_elements(s);
-  return launch(max_gradient_kernel<E>, dim3(blocks_for(n, kThreads)), dim3(kThreads), 0, stream, s,
-                points, dy, dx, accumulate, n);
+  return launch(max_gradient_kernel<E>, dim3(blocks_for(n, kWindowThreads)), dim3(kWindowThreads),
+                0, stream, s, points, dy, dx, accumulate, n);
 }
 template <class E>
 cudaError_t average_pool_forward(const WindowShape& s, const E* x, E* y, cudaStream_t stream) {
   const std::int64_t n = out_elements(s);
-  return launch(average_kernel<E>, dim3(blocks_for(n, kThreads)), dim3(kThreads), 0, stream, s, x,
-                y, n);
+  return launch(average_kernel<E>, dim3(blocks_for(n, kWindowThreads)), dim3(kWindowThreads), 0,
+                stream, s, x, y, n);
 }
 template <class E>
 cudaError_t average_pool_backward(const WindowShape& s, const E* dy, E* dx, bool accumulate,
                                   cudaStream_t stream) {
   const std::int64_t n = in_elements(s);
-  return launch(average_gradient_kernel<E>, dim3(blocks_for(n, kThreads)), dim3(kThreads), 0,
-                stream, s, dy, dx, accumulate, n);
+  return launch(average_gradient_kernel<E>, dim3(blocks_for(n, kWindowThreads)),
+                dim3(kWindowThreads), 0, stream, s, dy, dx, accumulate, n);
 }
 
 template <class E>
@@ -205,8 +160,8 @@ cudaError_t gather_patches(const WindowShape& s, std::int64_t stride_of_row, con
       s.channels % kPack<E> == 0 && stride_of_row % kPack<E> == 0 && aligned16(x, columns);
   const int each = packed ? kPack<E> : 1;
   return launch(packed ? gather_kernel<E, kPack<E>> : gather_kernel<E, 1>,
-                dim3(blocks_for(n, kThreads * each)), dim3(kThreads), 0, stream, s, stride_of_row,
-                x, columns, n);
+                dim3(blocks_for(n, kWindowThreads * each)), dim3(kWindowThreads), 0, stream, s,
+                stride_of_row, x, columns, n);
 }
 template <class E>
 cudaError_t scatter_patches(const WindowShape& s, std::int64_t stride_of_row, const E* columns,
@@ -216,8 +171,8 @@ cudaError_t scatter_patches(const WindowShape& s, std::int64_t stride_of_row, co
       s.channels % kPack<E> == 0 && stride_of_row % kPack<E> == 0 && aligned16(dx, columns);
   const int each = packed ? kPack<E> : 1;
   return launch(packed ? scatter_kernel<E, kPack<E>> : scatter_kernel<E, 1>,
-                dim3(blocks_for(n, kThreads * each)), dim3(kThreads), 0, stream, s, stride_of_row,
-                columns, dx, accumulate, n);
+                dim3(blocks_for(n, kWindowThreads * each)), dim3(kWindowThreads), 0, stream, s,
+                stride_of_row, columns, dx, accumulate, n);
 }
 
 template <class E>
@@ -225,15 +180,15 @@ cudaError_t permute_weight(std::int64_t out, std::int64_t in, std::int64_t point
                            std::int64_t stride_of_row, const float* weight, E* to,
                            cudaStream_t stream) {
   const std::int64_t n = out * stride_of_row;
-  return launch(permute_kernel<E>, dim3(blocks_for(n, kThreads)), dim3(kThreads), 0, stream, in,
-                points, stride_of_row, weight, to, n);
+  return launch(permute_kernel<E>, dim3(blocks_for(n, kWindowThreads)), dim3(kWindowThreads), 0,
+                stream, in, points, stride_of_row, weight, to, n);
 }
 cudaError_t add_permuted_gradient(std::int64_t out, std::int64_t in, std::int64_t points,
                                   std::int64_t stride_of_row, const float* permuted,
                                   float* gradient, cudaStream_t stream) {
   const std::int64_t n = out * in * points;
-  return launch(add_permuted_kernel, dim3(blocks_for(n, kThreads)), dim3(kThreads), 0, stream, in,
-                points, stride_of_row, permuted, gradient, n);
+  return launch(add_permuted_kernel, dim3(blocks_for(n, kWindowThreads)), dim3(kWindowThreads), 0,
+                stream, in, points, stride_of_row, permuted, gradient, n);
 }
 
 #define RECKON_POOL_FOR(E)                                                                         \
