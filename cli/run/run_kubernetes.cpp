@@ -189,7 +189,8 @@ class ClusterCommand {
                         .pull_secret = options.pull_secret,
                         .makes_claim = options.claim.empty() && options.bucket.empty(),
                         .makes_secret = needs_kubernetes_secret(artifact_),
-                        .makes_run = makes_run};
+                        .makes_run = makes_run,
+                        .cordons = options.cordon_slow};
     if (artifact_.container)
       q.reads_metrics = progress_of(*artifact_.container).prometheus().has_value();
     for (const PlannedPool& pool : plan().pools) q.autoscaling = q.autoscaling || pool.autoscaling;
@@ -207,6 +208,7 @@ class ClusterCommand {
     how.digests = digests_of(artifact_);
     how.retry = retry_of(options, plan().retry);
     how.notice = options.notice;
+    how.cordon_slow = options.cordon_slow;
     how.pending_deadline = options.pending.value_or(how.pending_deadline);
     how.deadline = deadline_of(options, plan());
     return how;

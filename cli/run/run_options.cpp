@@ -49,7 +49,8 @@ void refuse_outside_of_cluster(const RunOptions& o) {
        {"storage-class", !o.storage_class.empty()},
        {"dry-run", o.dry_run},
        {"attach", !o.attach.empty()},
-       {"pending", o.pending.has_value()}},
+       {"pending", o.pending.has_value()},
+       {"cordon-slow", o.cordon_slow}},
       [](const char* name) { return fmt::format("--{} goes with --on kubernetes", name); });
 }
 
@@ -82,6 +83,10 @@ std::vector<Option> RunOptions::declared() {
        given(dry_run)},
       {{"attach", "NAME", "on Kubernetes: attach to a run and supervise it"}, text(attach)},
       pending_option(pending),
+      {{"cordon-slow", "",
+        "on Kubernetes: cordon the node of a rank that is slow beyond its kind, and replace its "
+        "pod"},
+       given(cordon_slow)},
       {{"checkpoint-steps", "N", "steps between checkpoints (the scenario's workload.checkpoint)"},
        whole(checkpoint_steps, 1)},
       out_option(),
@@ -126,9 +131,10 @@ void RunOptions::check() const {
 
 std::vector<std::string> words_of_job(const RunOptions& options,
                                       std::span<const std::string> arguments) {
-  static const std::array<std::string, 12> kOfJob{
-      "checkpoint-steps", "image",  "pull-secret", "bucket",      "claim",   "storage-class",
-      "deadline",         "notice", "retries",     "retry-delay", "pending", "replications"};
+  static const std::array<std::string, 13> kOfJob{
+      "checkpoint-steps", "image",        "pull-secret", "bucket",  "claim",
+      "storage-class",    "deadline",     "notice",      "retries", "retry-delay",
+      "pending",          "replications", "cordon-slow"};
   RunOptions again = options;
   return words_that_give(kOfJob, again.declared(), arguments);
 }

@@ -33,6 +33,7 @@ struct RunOptions : Files,
   bool dry_run = false;
   std::string attach;  // a run that is there; "": a new one
   std::optional<Seconds> pending;
+  bool cordon_slow = false;
   // Wherever.
   std::optional<std::int64_t> checkpoint_steps;
   bool resume = false, accept_changes = false;

@@ -35,6 +35,7 @@ struct KubernetesRunOptions {
   /// The program is the user's own, and tells of its progress in this way; nullopt: reckon-worker.
   std::optional<ProgressReader> foreign;
   Seconds notice{30};
+  bool cordon_slow = false;  // the node of a rank that is slow beyond its kind is replaced
   Seconds pending_deadline{900};
   std::optional<Seconds> deadline;  // of the job, from its first start
 };

@@ -152,6 +152,7 @@ class Preflight {
       need({"create", "secrets"}, "create secrets: the job's processes know each other by it");
       need({"delete", "secrets"}, "delete secrets");
     }
+    if (question_.cordons) need({"patch", "nodes"}, "patch nodes: --cordon-slow");
     if (question_.reads_metrics)
       need({"get", "pods", "--subresource=proxy"}, "get pods/proxy: reads the program's metrics");
     if (!facts_.namespace_exists) need({"create", "namespaces"}, "create namespaces");

@@ -40,6 +40,7 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
       clock_(clock_of(options)),
       times_(plan, clock_),
       tracker_(forecast, plan.only_job().steps, options.deadline),
+      slow_ranks_(kinds_of_ranks(plan, plan.only_job())),
       interruptions_(kubectl, options.state) {
   if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_, options.digests);
   tracker_.take_up(files_.before().steps, files_.before().checkpoints,
@@ -66,6 +67,7 @@ RunEnd WatchedRun::run() {
   SuperviseEvents events;
   events.starting = [this](std::int64_t attempt) {
     tracker_.begin_attempt(attempt);
+    slow_ranks_.begin();
     checkpoint_before_ = checkpoint_;
   };
   events.interrupted = [this](std::int64_t attempt, const GangEnd& end, Seconds delay) {

@@ -18,6 +18,7 @@
 #include "executor/kubernetes/pods/pod_times.h"
 #include "executor/launch/foreign_program.h"
 #include "executor/train/stop_signal.h"
+#include "sim/measurement/slow_ranks.h"
 
 // A run that is watched. Internal to executor/kubernetes: watched_run.cpp makes its attempts and
 // watches their pods, watched_run_records.cpp keeps what they say and what happens to them.
@@ -73,6 +74,10 @@ class WatchedRun {
   void take(int rank, const MeasurementRecord& record);
   void on_start(const RunRecord& run);
   void settle(std::int64_t first_step);
+  /// Says which rank is slow beyond its kind, on which node; with KubernetesRunOptions::cordon_slow
+  /// lets no new pod onto that node and ends the pod, which saves first.
+  void look_for_slow(const StepRecord& step);
+  void replace_node_of(int pod, const std::string& what);
   void hear(int rank, const ForeignProgram::Records& records);
   /// What a program does behind the last reading of its page is lost with it, so near its end, and
   /// when it is told to end, the page is read more often.
@@ -83,6 +88,7 @@ class WatchedRun {
   void on_pods(const std::vector<PodProgress>& pods);
   /// Pods are workers and servers; a worker's has all its ranks.
   int first_rank_of(int pod) const;
+  int pod_of_rank(int rank) const;  // of a rank that computes
   /// As far as it is known while the attempt breaks.
   KeptInterruption interruption(std::int64_t attempt, const GangEnd& end);
   /// Its pods are about to be ended: from then on nobody else could tell why.
@@ -105,7 +111,9 @@ class WatchedRun {
   RunClock clock_;
   PodTimes times_;
   RunTracker tracker_;
-  std::optional<ForeignProgram> foreign_;  // nullopt: reckon-worker
+  SlowRanks slow_ranks_;
+  std::optional<std::int64_t> cordoned_in_;  // the attempt in which a node was cordoned last
+  std::optional<ForeignProgram> foreign_;    // nullopt: reckon-worker
   OpenInterruption interruption_;
   InterruptionLog interruptions_;
   std::size_t taken_up_ = 0;  // so many of earlier launchers' are dealt with

@@ -44,9 +44,49 @@ void WatchedRun::take(int rank, const MeasurementRecord& record) {
     if (!saved->emergency) tracker_.saved(saved->blocked);
   }
   const auto* step = std::get_if<StepRecord>(&record);
+  if (step != nullptr && !foreign_) look_for_slow(*step);
   if (step == nullptr || !of_all || (!foreign_ && step->rank != 0)) return;
   tracker_.set_phase("computing");
   tracker_.step_done(step->step, step->seconds, step->samples, step->loss);
+}
+
+void WatchedRun::look_for_slow(const StepRecord& step) {
+  const auto slow = slow_ranks_.add(step.rank, own_time(step));
+  if (!slow) return;
+  const int pod = pod_of_rank(step.rank);
+  const std::string& node = ranks_[std::size_t(pod)].node;
+  const std::string what =
+      fmt::format("rank {} on node {} {}", step.rank, node.empty() ? "?" : node,
+                  to_text(*slow, slow_ranks_.others_like(step.rank)));
+  say(fmt::format("slow: {}", what));
+  if (options_.cordon_slow && !node.empty()) replace_node_of(pod, what);
+}
+
+void WatchedRun::replace_node_of(int pod, const std::string& what) {
+  // One an attempt: what is slow beside it is judged again on the nodes of the next.
+  if (cordoned_in_ == tracker_.attempt()) return;
+  cordoned_in_ = tracker_.attempt();
+  const std::string& node = ranks_[std::size_t(pod)].node;
+  const KubectlResult cordoned = kubectl_.attempt({"cordon", node}, {}, Seconds{30});
+  if (!cordoned.good()) return say(fmt::format("node {} is not cordoned: {}", node, cordoned.err));
+  DecisionRecord decision;
+  decision.attempt = tracker_.attempt();
+  decision.step = tracker_.steps_done();
+  decision.at = clock_.now();
+  decision.applied = true;
+  decision.planned_digest =
+      options_.digests.planned.empty() ? options_.digests.run : options_.digests.planned;
+  decision.what = fmt::format("node {} cordoned and its pod replaced: {}", node, what);
+  keep(decision);
+  say(
+      fmt::format("node {} is cordoned ('kubectl uncordon {}' takes it back), and its pod ends "
+                  "behind a checkpoint",
+                  node, node));
+  const KubectlResult pods = kubectl_.attempt(
+      {"delete", "pod", "--selector", selector_of(options_.state.run, tracker_.attempt()),
+       "--field-selector", "spec.nodeName=" + node, "--wait=false"},
+      {}, Seconds{60});
+  if (!pods.good()) say(fmt::format("its pod is not deleted: {}", pods.err));
 }
 
 void WatchedRun::on_start(const RunRecord& run) {
@@ -114,6 +154,8 @@ void WatchedRun::on_pods(const std::vector<PodProgress>& pods) {
                                    first->state));
   }
 }
+
+int WatchedRun::pod_of_rank(int rank) const { return rank / ranks_of_worker_; }
 
 int WatchedRun::first_rank_of(int pod) const {
   if (foreign_) return pod;

@@ -15,6 +15,7 @@
 #include "sim/base/standard_streams.h"
 #include "sim/base/unit_text.h"
 #include "sim/cluster/save_interval.h"
+#include "sim/measurement/slow_ranks.h"
 #include "sim/scenario/resolve/draft.h"
 
 namespace reckon::worker {
@@ -207,6 +208,7 @@ void Session::record(const StepMeasurement& m) {
                     m.step, m.loss_scale, m.loss_scale / 2));
   const ExchangeTimes& x = m.exchange;
   const Seconds step = m.seconds - m.checkpoint;  // what a save costs is recorded as a save
+  std::optional<Seconds> own;
   if (keeps_records()) {
     StepRecord r{.attempt = environment_.attempt,
                  .rank = communicator_.rank(),
@@ -227,6 +229,7 @@ void Session::record(const StepMeasurement& m) {
                  .loss = m.loss,
                  .delay = waits_for_nobody() ? std::optional(x.delay) : std::nullopt};
     r.other = rest_of(r);
+    own = own_time(r);
     add_input(m.input, r);
     keep(r);
   }
@@ -236,7 +239,8 @@ void Session::record(const StepMeasurement& m) {
        .seconds = step,
        .samples = m.samples,
        .loss = m.loss,
-       .saved = std::exchange(planned_save_, false) ? std::optional(m.checkpoint) : std::nullopt});
+       .saved = std::exchange(planned_save_, false) ? std::optional(m.checkpoint) : std::nullopt,
+       .own = own});
   if (checkpoints_) record_saves();
   if (progress_.watched() || options_.log_records || communicator_.rank() != 0) return;
   print(fmt::format(

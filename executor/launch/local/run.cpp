@@ -18,6 +18,7 @@
 #include "executor/train/stop_signal.h"
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
+#include "sim/measurement/slow_ranks.h"
 #include "sim/step/step.h"
 
 namespace reckon {
@@ -38,7 +39,8 @@ class LocalRun {
                 .digest = options.digests.run,
                 .plan = options.plan,
                 .forecast_text = options.forecast_text}),
-        tracker_(forecast, job().steps, options.deadline) {
+        tracker_(forecast, job().steps, options.deadline),
+        slow_ranks_(kinds_of_ranks(plan, job())) {
     if (options.foreign)
       foreign_.emplace(plan, options.foreign->progress, files_.before().clock, options.digests);
     else if (processes() > 1)
@@ -237,6 +239,7 @@ class LocalRun {
 
   void on_start(std::int64_t attempt) {
     tracker_.begin_attempt(attempt);
+    slow_ranks_.begin();
     done_ = saved_steps();
   }
 
@@ -258,11 +261,18 @@ class LocalRun {
     if (standing_ && member >= standing_->seats()) return grow();
     const bool done = r.phase == ProgressPhase::done;
     if (done && member < computing_ranks(job().strategy)) done_[std::size_t(member)] = r.step + 1;
+    if (done && r.own) look_for_slow(member, *r.own);
     if (member != 0) return;
     tracker_.set_phase(to_text(r.phase));
     if (!done) return;
     tracker_.step_done(r.step, r.seconds, r.samples, r.loss);
     if (r.saved) on_save(*r.saved, *r.saved);
+  }
+
+  void look_for_slow(int member, Seconds own) {
+    if (const auto slow = slow_ranks_.add(member, own))
+      say(fmt::format("rank {} is slow: it {}", member,
+                      to_text(*slow, slow_ranks_.others_like(member))));
   }
 
   /// Steps that are done and not in a checkpoint are to be done again.
@@ -362,6 +372,7 @@ class LocalRun {
   /// Behind the lock of files_: an earlier start's is of no use to anybody any more.
   std::optional<JobSecretFile> secret_;
   RunTracker tracker_;
+  SlowRanks slow_ranks_;
   std::optional<RunMoney> money_;  // nullopt: a price is unknown
   LocalJob job_;
   std::vector<std::int64_t> done_;             // by rank: its steps

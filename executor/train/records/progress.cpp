@@ -28,6 +28,8 @@ std::vector<std::string_view> split(std::string_view line) {
   return words;
 }
 
+constexpr std::string_view kOwn = "own=";
+
 }  // namespace
 
 std::string to_line(const ProgressReport& r) {
@@ -35,13 +37,14 @@ std::string to_line(const ProgressReport& r) {
     return fmt::format("{} waiting {} {}\n", r.step, r.attempt, r.told ? 1 : 0);
   if (r.phase != ProgressPhase::done) return fmt::format("{} {}\n", r.step, to_text(r.phase));
   const bool known = r.loss && std::isfinite(*r.loss);
-  return fmt::format("{} done {} {} {}{}\n", r.step, r.seconds.count(), r.samples,
+  return fmt::format("{} done {} {} {}{}{}\n", r.step, r.seconds.count(), r.samples,
                      known ? fmt::format("{}", *r.loss) : "-",
-                     r.saved ? fmt::format(" {}", r.saved->count()) : "");
+                     r.saved ? fmt::format(" {}", r.saved->count()) : "",
+                     r.own ? fmt::format(" {}{}", kOwn, r.own->count()) : "");
 }
 
 std::optional<ProgressReport> parse_progress(std::string_view line) {
-  const std::vector<std::string_view> words = split(line);
+  std::vector<std::string_view> words = split(line);
   if (words.size() < 2) return std::nullopt;
   const auto step = parse_integer(words[0]);
   const auto phase = from_text<ProgressPhase>(words[1]);
@@ -57,6 +60,12 @@ std::optional<ProgressReport> parse_progress(std::string_view line) {
   }
   if (report.phase != ProgressPhase::done)
     return words.size() == 2 ? std::optional(report) : std::nullopt;
+  if (words.back().starts_with(kOwn)) {
+    const auto own = parse_number(words.back().substr(kOwn.size()));
+    if (!own) return std::nullopt;
+    report.own = Seconds{*own};
+    words.pop_back();
+  }
   if (words.size() != 5 && words.size() != 6) return std::nullopt;
   const auto seconds = parse_number(words[2]);
   const auto samples = parse_integer(words[3]);

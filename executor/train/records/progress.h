@@ -33,13 +33,15 @@ struct ProgressReport {
   std::int64_t samples = 0;
   std::optional<double> loss;
   std::optional<Seconds> saved{};  // a checkpoint behind it: how long training stood still for it
+  std::optional<Seconds> own{};    // what this process did by itself (sim/measurement/slow_ranks.h)
   // Phase waiting only:
   std::int64_t attempt = -1;  // the start that it took part in last; -1: none
   bool told = false;          // it left that because it was told to regroup
 };
 
 /// "17 done 0.0121 256 2.31\n", "17 exchanging\n". No number of a loss: "-". With a checkpoint:
-/// "17 done 0.0121 256 2.31 0.0003\n". Waiting: "17 waiting 2 0\n", with `attempt` and `told`.
+/// "17 done 0.0121 256 2.31 0.0003\n"; with its own part, last: "17 done 0.0121 256 2.31
+/// own=0.0094\n". Waiting: "17 waiting 2 0\n", with `attempt` and `told`.
 std::string to_line(const ProgressReport& report);
 /// nullopt: the line is none of ours.
 std::optional<ProgressReport> parse_progress(std::string_view line);

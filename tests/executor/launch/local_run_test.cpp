@@ -117,6 +117,20 @@ std::string message_of(const std::function<void()>& f) {
 constexpr const char* kTrain =
     "i=$FIRST; while [ $i -lt 20 ]; do say $i done 0.02 64 0.5; i=$((i+1)); done\n";
 
+TEST_CASE("a rank that is slow beyond its kind is named, once") {
+  const Directory d;
+  const Watched w = run_script(d,
+                               "OWN=0.01; [ $RANK = 1 ] && OWN=0.019\n"
+                               "i=0; while [ $i -lt 20 ]; do say $i done 0.02 64 0.5 own=$OWN; "
+                               "i=$((i+1)); done; sleep 0.3\n");
+  CHECK(w.end.end.verdict == Verdict::finished);
+  const std::string wanted =
+      "rank 1 is slow: it takes 19 ms for its own part of a step, 1.9 times what the other rank "
+      "like it takes";
+  CHECK(std::ranges::count(w.messages, wanted) == 1);
+  CHECK(w.messages.size() == 1);
+}
+
 TEST_CASE("a run that finishes says so, with its pace against the forecast") {
   const Directory d;
   const Watched w = run_script(d, std::string("echo hello from $RANK\n") + kTrain);

@@ -23,6 +23,13 @@ TEST_CASE("a progress report is read as it was written, and nothing else is read
   CHECK(to_line(saved) == "17 done 0.1 256 2.302585092994046 0.0003\n");
   REQUIRE(parse_progress(to_line(saved)));
   CHECK(parse_progress(to_line(saved))->saved == saved.saved);
+  ProgressReport own = saved;
+  own.own = Seconds{0.08};
+  CHECK(to_line(own) == "17 done 0.1 256 2.302585092994046 0.0003 own=0.08\n");
+  CHECK(parse_progress(to_line(own))->own == own.own);
+  CHECK(parse_progress(to_line(own))->saved == own.saved);
+  own.saved.reset();
+  CHECK(parse_progress(to_line(own))->own == own.own);
   for (const ProgressPhase p : {ProgressPhase::starting, ProgressPhase::exchanging})
     CHECK(parse_progress(to_line({3, p, {}, 0, {}, {}}))->phase == p);
   const auto waits = parse_progress(
@@ -33,7 +40,7 @@ TEST_CASE("a progress report is read as it was written, and nothing else is read
   for (const char* text :
        {"12 waiting", "12 waiting 3", "12 waiting x 1", "", "17", "17 done", "x computing",
         "17 resting", "17 computing 1 2 3", "17 done 0.1 256 much", "17 done 0.1 256 1 much",
-        "17 done 0.1 256 1 2 3"})
+        "17 done 0.1 256 1 2 3", "17 done own=0.1", "17 done 0.1 256 1 own=much"})
     CHECK(!parse_progress(text));
 }
 

@@ -1,0 +1,50 @@
+#pragma once
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/measurement/measurements.h"
+#include "sim/scenario/plan.h"
+
+// Which ranks of a job are slow beyond their kind. A synchronous step takes as long for all ranks;
+// what tells them apart is what each does by itself in it.
+namespace reckon {
+
+/// A rank's own part of a step: computing, waiting for samples, updating. What it waits for others
+/// is not in it.
+Seconds own_time(const StepRecord& step);
+
+/// By rank, what of the job it does: ranks of one kind do the same work on the same machines.
+std::vector<int> kinds_of_ranks(const Plan& plan, const PlannedWorkload& job);
+
+struct SlowRank {
+  int rank = 0;
+  Seconds own{}, usual{};  // medians: its own, and of the others of its kind
+  double factor() const { return own / usual; }
+};
+/// "takes 31 ms for its own part of a step, 1.8 times what the other 3 ranks like it take"
+std::string to_text(const SlowRank& rank, std::size_t others);
+
+class SlowRanks {
+ public:
+  explicit SlowRanks(std::vector<int> kinds);
+
+  /// An attempt begins: its ranks may be elsewhere.
+  void begin();
+  /// A step of a rank is done. The rank, where it has become slow by it: its median over 20 steps
+  /// is more than 1.25 times the median of the medians of the others of its kind, and more than
+  /// three standard deviations of these above it (1.4826 times their median absolute deviation).
+  /// Each rank is told once an attempt; a kind needs two ranks.
+  std::optional<SlowRank> add(int rank, Seconds own);
+  std::size_t others_like(int rank) const;
+
+ private:
+  std::optional<double> median_of(std::size_t rank) const;  // nullopt: too few steps
+
+  std::vector<int> kinds_;
+  std::vector<std::deque<double>> recent_;  // by rank, seconds
+  std::vector<bool> told_;
+};
+
+}  // namespace reckon
