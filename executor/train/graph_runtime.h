@@ -44,6 +44,8 @@ struct RuntimeOptions {
   Rounding rounding = Rounding::none;  // GraphRuntime<float>'s: what it holds is rounded so
   ModelPlace place = {};               // where several ranks hold the model: this one's
   ModelGroups groups = {};
+  /// Blocks of each stage of a pipeline (PlannedWorkload::stage_blocks); empty: as even as can be.
+  std::vector<int> stage_blocks = {};
 };
 
 /// Which step a pass belongs to; both decide the dropout masks.

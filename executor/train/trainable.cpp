@@ -28,10 +28,6 @@ void refuse_layout(const PlannedWorkload& job, Problems& problems) {
     problems.all.push_back(std::move(problem));
   if (l.offload_optimizer)
     problems.add("the worker does not offload the optimizer", "leave offload_optimizer out");
-  if (!job.stage_blocks.empty() || !job.stage_pools.empty())
-    problems.add(
-        "the worker cuts a pipeline as evenly as can be, and this plan has strategy.stages",
-        "leave strategy.stages out");
 }
 
 /// What of the ways to go on after a loss the launcher and its workers do not know.

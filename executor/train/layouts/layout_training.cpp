@@ -28,10 +28,11 @@ Layout with_passes_of(std::int64_t batch, Layout l, std::int64_t share) {
 }
 
 /// What a rank at that place has, in that stage.
-ParameterLayout layout_at(const ModelGraph& model, const Layout& l, const ModelPlace& place,
+ParameterLayout layout_at(const PlannedWorkload& job, const Layout& l, const ModelPlace& place,
                           int stage) {
-  const ParameterLayout layout = parameter_layout(model, place);
-  return l.pipeline > 1 ? PipelineStages(model, l).parameters(model, layout, stage) : layout;
+  const ParameterLayout layout = parameter_layout(job.model, place);
+  if (l.pipeline == 1) return layout;
+  return PipelineStages(job.model, l, job.stage_blocks).parameters(job.model, layout, stage);
 }
 
 /// Those of experts that other ranks do not have.
@@ -62,7 +63,8 @@ LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& pe
     placed_alike = placed.place;
     placed_alike.expert.rank = 0;
     placed.groups = {groups.tensor.get(), groups.context.get(), groups.expert.get()};
-    layout = layout_at(job.model, l, placed.place, place.pipeline);
+    placed.stage_blocks = job.stage_blocks;
+    layout = layout_at(job, l, placed.place, place.pipeline);
     // Context ranks have the same sums as data-parallel ranks have. Under ZeRO all of those have
     // parts of their own, ranks that share experts out among them.
     const bool parts = l.zero_stage > 0;
@@ -80,16 +82,15 @@ LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& pe
   std::unique_ptr<ZeroExchange> zero;
   if (l.zero_stage > 0)
     zero = make_zero_exchange(
-        *replicas,
-        {.optimizer = optimizer_rule(job),
-         .trained = trained_ranges(layout),
-         .blocks = exchange_blocks(job.model, layout),
-         .stage = l.zero_stage,
-         .clip_norm = clip_norm,
-         .overlap = l.overlap,
-         .squares_of_all = squares_of_all,
-         .counted = counted_ranges(layout_at(job.model, l, placed_alike, place.pipeline)),
-         .expert_replicas = expert_replicas});
+        *replicas, {.optimizer = optimizer_rule(job),
+                    .trained = trained_ranges(layout),
+                    .blocks = exchange_blocks(job.model, layout),
+                    .stage = l.zero_stage,
+                    .clip_norm = clip_norm,
+                    .overlap = l.overlap,
+                    .squares_of_all = squares_of_all,
+                    .counted = counted_ranges(layout_at(job, l, placed_alike, place.pipeline)),
+                    .expert_replicas = expert_replicas});
   else
     training.exchange =
         make_all_reduce_exchange(*replicas, {.optimizer = optimizer_rule(job),

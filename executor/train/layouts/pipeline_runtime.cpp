@@ -152,7 +152,7 @@ PipelineRuntime::PipelineRuntime(const ModelGraph& model, const RuntimeOptions& 
       layout_(layout),
       peers_(peers),
       stage_(peers.onward.rank()),
-      parameters_(PipelineStages(model, layout)
+      parameters_(PipelineStages(model, layout, options.stage_blocks)
                       .parameters(model, parameter_layout(model, options.place), stage_)),
       values_(parameters_.count, layout.zero_stage >= 3),
       gradients_(parameters_.count, layout.zero_stage >= 2),
@@ -161,7 +161,7 @@ PipelineRuntime::PipelineRuntime(const ModelGraph& model, const RuntimeOptions& 
   RECKON_CHECK(peers.onward.size() == layout.pipeline && layout.pipeline > 1);
   RuntimeOptions part_options = options;
   part_options.layout = parameters_;
-  const PipelineStages stages(model, layout);
+  const PipelineStages stages(model, layout, options.stage_blocks);
   const auto& spans = stages.parts[std::size_t(stage_)];
   const std::vector<std::int64_t> at_once = most_in_flight(layout, stage_);
   for (std::size_t k = 0; k < spans.size(); ++k) {

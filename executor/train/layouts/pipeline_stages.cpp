@@ -2,13 +2,17 @@
 
 #include <algorithm>
 
+#include "sim/base/check.h"
 #include "sim/step/memory/folded_model.h"
 
 namespace reckon {
 
-PipelineStages::PipelineStages(const ModelGraph& model, const Layout& layout) {
+PipelineStages::PipelineStages(const ModelGraph& model, const Layout& layout,
+                               std::span<const int> stage_blocks) {
   const int count = layout.pipeline * layout.interleave;
-  const FoldedModel folded(model);
+  FoldedModel folded(model);
+  if (!stage_blocks.empty())  // the plan's: they add up to the model's
+    RECKON_CHECK(std::ssize(stage_blocks) == count && folded.cut_as(stage_blocks));
   const std::vector<std::size_t>& first = folded.partition(count).first_layers;
   parts.resize(std::size_t(layout.pipeline));
   for (std::size_t k = 0; k < first.size(); ++k) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <vector>
 
 #include "executor/train/parameters.h"
@@ -11,7 +12,9 @@ namespace reckon {
 
 /// Which layers each stage has: its `interleave` parts, in their order.
 struct PipelineStages {
-  PipelineStages(const ModelGraph& model, const Layout& layout);
+  /// `stage_blocks`: of each stage; empty: as even as can be.
+  PipelineStages(const ModelGraph& model, const Layout& layout,
+                 std::span<const int> stage_blocks = {});
   std::vector<std::vector<LayerSpan>> parts;  // by stage
   int stage_of(std::size_t layer) const;
   /// Of a rank's parameters the stage's, and copies of those of other stages that its layers are

@@ -92,7 +92,7 @@ TEST_CASE("which scenarios reckon-worker would not train as planned: fewer with 
       {"karpenter-or-cluster-autoscaler", {"train on CPUs"}},
       {"llama3-8b-spot-or-on-demand", {"train on CPUs"}},
       {"llama3-8b-zero3", {"train on CPUs"}},
-      {"mixed-pipeline", {"has strategy.stages", "train on CPUs"}},
+      {"mixed-pipeline", {"train on CPUs"}},
       {"mixtral-rails", {"has no CUDA kernel", "train on CPUs"}},
       {"recommender-sparse-servers", {"more than 2^24", "has no CUDA kernel", "train on CPUs"}},
       {"warm-spare-small", {"train on CPUs", "do not restart warm_spare"}}};

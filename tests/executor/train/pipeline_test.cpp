@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "executor/train/layout_jobs.h"
+#include "sim/step/memory/folded_model.h"
 
 using namespace reckon;
 using namespace reckon::test;
@@ -71,6 +72,19 @@ TEST_CASE("every schedule gives the same bits, with four stages and parts of the
     INFO("pipeline " << layout.pipeline << " x " << layout.interleave);
     check_close(whole_of(train_under(under(job, layout, 2), 10)), expected, 0);
   }
+}
+
+TEST_CASE("stages that the plan cuts unevenly train the same, bit for bit") {
+  const auto job = small_job(small_mlp(8), Optimizer::sgd_momentum, 0.05);
+  const auto expected = whole_of(train_under(under(job, {}, 2), 10));
+  PlannedWorkload cut = under(job, stages(3, one_forward_one_backward), 2);
+  const int units = FoldedModel(job.model).units();
+  REQUIRE(units > 4);
+  cut.stage_blocks = {1, units - 3, 2};
+  const auto runs = train_under(cut, 10);
+  check_close(whole_of(runs), expected, 0);
+  // The middle stage has most of the network.
+  CHECK(runs[1].parameters.size() > runs[0].parameters.size() + runs[2].parameters.size());
 }
 
 TEST_CASE("a table that is tied to the head is one table, though two stages have it") {
