@@ -4,7 +4,7 @@
 #include "kernels/device.h"
 
 // Tensor cores by the instructions that every architecture since sm_80 has (older ones never come
-// here, tiles_take() of attention_common.cuh): mma.m16n8k16 of bf16
+// here, tiles_take() of attention/common.cuh): mma.m16n8k16 of bf16
 // and of fp16 with sums in float, and ldmatrix. Fragments as in the PTX ISA, "Matrix fragments for
 // mma.m16n8k16": with g = lane / 4 and t = lane % 4,
 //   A (16 x 16): r[0] holds (g, 2t), (g, 2t + 1); r[1] row g + 8; r[2] column + 8; r[3] both

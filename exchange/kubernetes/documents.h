@@ -12,13 +12,13 @@ inline constexpr int kIndexedJob = 22, kPodFailurePolicy = 26, kPodIndexLabel = 
 inline constexpr int kTpuNodes = 26;  // of GKE: v4 from 1.26.1 on [GKE, "About TPUs in GKE"]
 
 /// Workers (chief first), then servers; `job` has its plan, names and options.
-/// kubernetes_groups.cpp
+/// groups.cpp
 std::vector<PodGroup> groups_of(const Job& job);
 
 /// An object in the job's namespace, with its labels.
 Json object(const char* version, const char* kind, const Job& job, const std::string& name);
 
-// kubernetes_surroundings.cpp
+// surroundings.cpp
 Json config_map(const Job& job);
 Json secret(const Job& job);
 /// Room for the checkpoints that are kept, the one that is being written, and as much again.

@@ -56,7 +56,7 @@ __device__ inline float scale_of(const AttentionShape& s) {
   return 1.0f / sqrtf(static_cast<float>(s.head_width));
 }
 
-// attention_tiles.cu: Bf16 and Half on tensor cores. True where it takes the shape.
+// attention/tiles.cu: Bf16 and Half on tensor cores. True where it takes the shape.
 bool tiles_take(const AttentionShape& s);
 template <class E>
 cudaError_t tiled_forward(const AttentionShape& s, const AttentionDropout& drop, const E* q,

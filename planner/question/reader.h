@@ -29,7 +29,7 @@ class QuestionReader {
   void error(const std::string& path, std::string what, std::string hint = "");
   const std::vector<std::string>* varied(const std::string& key) const;
 
-  // read_hardware.cpp
+  // read/hardware.cpp
   /// Canonical name of an accelerator; a short one ("h100", "a100-80") is completed where all that
   /// it fits are meant.
   std::vector<std::string> accelerators_named(const std::string& written);
@@ -39,7 +39,7 @@ class QuestionReader {
   /// A jurisdiction that no region is under is a mistake: nothing would ever fit.
   void check_residency();
 
-  // read_pools.cpp
+  // read/pools.cpp
   /// Has no pool a role that is not planned? Says which has.
   bool can_vary_pools(const Scenario& s);
   /// Whether what scales the workers' pool decides on its nodes, and what cannot vary then.
@@ -52,14 +52,14 @@ class QuestionReader {
   /// A mix is written as pools beside the workers' own, of nodes with a name.
   void read_mixes(const Scenario& s);
 
-  // read_training.cpp
+  // read/training.cpp
   void read_nodes(const Scenario& s);
   void read_strategies(const Scenario& s);
   void read_batch(const WorkloadSpec& w);
   void read_checkpoints();
   void read_restarts(const WorkloadSpec& workload);
 
-  // read_limits.cpp
+  // read/limits.cpp
   void read_memory(const std::string& text);
   std::optional<double> probability_of(const std::string& text);
   void read_limits(const PlanSpec& spec);

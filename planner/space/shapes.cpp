@@ -102,7 +102,7 @@ class WholeShapes {
     if (s_.question.may.batch_per_accelerator)
       return share_out(shape, *s_.question.may.batch_per_accelerator, micro);
     if (s_.question.may.global_batch) {
-      // Backup workers compute, but their samples do not count (plan_batch.cpp).
+      // Backup workers compute, but their samples do not count (training/batch.cpp).
       const int backup = w.strategy.kind == shape.kind ? w.strategy.backup_workers.value_or(0) : 0;
       const std::int64_t useful = l.data - backup;
       if (useful < 1 || *s_.question.may.global_batch % useful != 0) {

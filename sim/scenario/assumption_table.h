@@ -61,7 +61,8 @@ void add_egress(AssumptionTable& table, const Plan& plan);
 void add_disruptions(AssumptionTable& table, const Plan& plan);
 /// Of one process that stands still all others of the job stand still, too.
 bool waits_for_all(const PlannedStrategy& strategy);
-/// resolve/restart.cpp: of restarts, of the tier of checkpoints on the nodes, of slow nodes.
+/// resolve/training/restart.cpp: of restarts, of the tier of checkpoints on the nodes, of slow
+/// nodes.
 void add_restart(AssumptionTable& table, const Plan& plan);
 /// Of each market in which something is bought whose price is not certain: the price of a node
 /// there.

@@ -6,7 +6,7 @@
 #include "sim/scenario/spec/words.h"
 
 // Which rows of an embedding table are together on a parameter server, and how many of them a batch
-// touches: the rules of the forecast (server_placement.h) and of the run
+// touches: the rules of the forecast (servers/placement.h) and of the run
 // (executor/comm/parameter_server/server/keys.h).
 namespace reckon {
 

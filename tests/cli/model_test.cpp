@@ -49,7 +49,7 @@ TEST_CASE("model show says whether the accelerator holds the model") {
 
 TEST_CASE("adapters leave few parameters to train") {
   const Workspace w;
-  // peft, rank 8 on q_proj and v_proj of Llama-2-7B: 4,194,304 (model_finetune_test.cpp).
+  // peft, rank 8 on q_proj and v_proj of Llama-2-7B: 4,194,304 (tests/sim/model/finetune_test.cpp).
   const auto m = shown(w, "llama2_7b --finetune lora:8");
   CHECK(m["trainable_parameters"] == 4'194'304);
   CHECK(m["published"].is_null());  // that is of the network without them

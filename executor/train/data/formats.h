@@ -1,7 +1,7 @@
 #pragma once
 #include "executor/train/data/source.h"
 
-// One function a format; open_data() chooses. See data_source.h for what each reads.
+// One function a format; open_data() chooses. See source.h for what each reads.
 namespace reckon::data {
 
 std::unique_ptr<DataSource> open_cifar10(const std::filesystem::path& folder,

@@ -10,7 +10,7 @@
 #include "sim/base/quantity.h"
 #include "sim/scenario/scenario.h"
 
-// Samples on disk, by number. A source knows nothing of epochs, ranks or order: data_order.h does.
+// Samples on disk, by number. A source knows nothing of epochs, ranks or order: order.h does.
 namespace reckon {
 
 /// A file that is missing, truncated, damaged or not what the model reads. The text names the file

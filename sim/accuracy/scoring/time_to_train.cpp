@@ -85,7 +85,7 @@ RunConfiguration configuration_of(const TimedRow& row, TextPool& pool, const Cat
   if (run.model.starts_with("gpt")) {
     run.variant = pool.keep(row.note("variant="));
     run.sequence_length = row.sequence_length();
-    run.strategy = "model_parallel";  // of the fastest layout (run_layout.h)
+    run.strategy = "model_parallel";  // of the fastest layout (sim/accuracy/run/layout.h)
   }
   run.stack = kStack;
   return run;

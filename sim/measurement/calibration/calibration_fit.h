@@ -13,7 +13,8 @@
 namespace reckon {
 
 /// How well the step model itself explains a quantity once its numbers are right: the floor of
-/// each residual's noise, as in the fit of the catalog's own efficiencies (fit_group.cpp).
+/// each residual's noise, as in the fit of the catalog's own efficiencies
+/// (sim/accuracy/scoring/fit/group.cpp).
 inline constexpr double kModelNoise = 0.10;
 
 /// One quantity of one run, as a residual.

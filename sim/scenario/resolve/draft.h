@@ -56,12 +56,12 @@ Fact<Quantity> fact_of(const Fact<double>& number) {
 }
 inline Fact<Seconds> seconds_fact(const Fact<double>& number) { return fact_of<Seconds>(number); }
 
-/// plan_tier.cpp: the file with the pools that its scale tier stands for, at
+/// tier.cpp: the file with the pools that its scale tier stands for, at
 /// the tier's place; as it is where it names none. Errors where there is no
 /// such tier, or pools beside one.
 ScenarioFile with_pools_of_tier(const ScenarioFile& file, const Catalog& catalog,
                                 Diagnostics& errors);
-/// plan_jobs.cpp: the plans of several jobs that share the pools, each made as
+/// jobs.cpp: the plans of several jobs that share the pools, each made as
 /// if it were alone, as one. `make` makes the plan of a file with one workload.
 Expected<Plan> plan_of_jobs(const ScenarioFile& file, const Catalog& catalog,
                             const std::function<Expected<Plan>(const ScenarioFile&)>& make);
@@ -74,15 +74,15 @@ const ServiceRules* service_of(const ClusterSpec& cluster, const Catalog& catalo
 std::string autoscaling_services(const Catalog& catalog);
 
 // The parts, in the order in which make_plan calls them.
-void resolve_expectations(Draft& draft);          // plan_rules.cpp
-void refuse_what_is_not_simulated(Draft& draft);  // plan_refusals.cpp
-void resolve_fabric(Draft& draft);                // plan_fabric.cpp
-bool resolve_place(Draft& draft);  // plan_place.cpp; false: whose machines is not known
-void resolve_pools(Draft& draft);  // plan_pools.cpp
+void resolve_expectations(Draft& draft);          // rules.cpp
+void refuse_what_is_not_simulated(Draft& draft);  // refusals.cpp
+void resolve_fabric(Draft& draft);                // fabric.cpp
+bool resolve_place(Draft& draft);                 // place.cpp; false: whose machines is not known
+void resolve_pools(Draft& draft);                 // pools.cpp
 void resolve_nodes(Draft& draft, PlannedPool& pool, const PoolSpec& spec);  // one of its parts
-void check_where_accelerators_are(Draft& draft);                            // plan_place.cpp
-void assign_roles(Draft& draft);                                            // plan_roles.cpp
-void resolve_stand_ins(Draft& draft);                                       // plan_stand_ins.cpp
+void check_where_accelerators_are(Draft& draft);                            // place.cpp
+void assign_roles(Draft& draft);                                            // roles.cpp
+void resolve_stand_ins(Draft& draft);  // autoscaling/stand_ins.cpp
 /// karpenter.cpp: the machines among which Karpenter chooses, as its fallback pools.
 void resolve_karpenter(Draft& draft);
 /// node_auto_provisioning.cpp: the same of GKE's node pools.
@@ -94,21 +94,21 @@ void make_flex_start(const Draft& draft, PlannedPool& pool, std::optional<Second
                      std::optional<Seconds> wait);
 /// Of a pool with an on-demand price that the catalog knows.
 void price_flex_start(const Draft& draft, PlannedPool& pool);
-void resolve_workload(Draft& draft);                        // plan_workload.cpp
-void resolve_strategy(Draft& draft, PlannedWorkload& job);  // plan_strategy.cpp
-bool resolve_batch(Draft& draft, PlannedWorkload& job);     // plan_batch.cpp; false: not known
+void resolve_workload(Draft& draft);                        // training/workload.cpp
+void resolve_strategy(Draft& draft, PlannedWorkload& job);  // training/strategy.cpp
+bool resolve_batch(Draft& draft, PlannedWorkload& job);     // training/batch.cpp; false: not known
 void resolve_stages(Draft& draft, PlannedWorkload& job);    // stages.cpp; of a mixed pipeline
-void resolve_length(Draft& draft, PlannedWorkload& job);    // plan_workload.cpp
+void resolve_length(Draft& draft, PlannedWorkload& job);    // training/workload.cpp
 void resolve_restart(Draft& draft, PlannedWorkload& job);   // restart.cpp
-void resolve_speeds(Draft& draft);                          // plan_speeds.cpp
-void resolve_rules(Draft& draft);                           // plan_rules.cpp
-void resolve_disruptions(Draft& draft);                     // plan_disruptions.cpp
-/// plan_workload.cpp: steps of so many samples; a length that is given in steps keeps those.
+void resolve_speeds(Draft& draft);                          // speeds.cpp
+void resolve_rules(Draft& draft);                           // rules.cpp
+void resolve_disruptions(Draft& draft);                     // disruptions.cpp
+/// training/workload.cpp: steps of so many samples; a length that is given in steps keeps those.
 void take_batch(PlannedWorkload& job, const TrainLength& train, std::int64_t global_batch);
 /// Of a job whose batch and steps are known.
 void resolve_optimizer_settings(PlannedWorkload& job, const OptimizerSettings& given);
 
-/// plan_trace.cpp: times at which each of `nodes` node slots is taken, and the length of the trace.
+/// trace.cpp: times at which each of `nodes` node slots is taken, and the length of the trace.
 struct ReclaimTimes {
   std::vector<std::vector<Seconds>> by_slot;
   Seconds length{};

@@ -124,7 +124,7 @@ struct ContainerSpec {
 };
 
 /// What a real run needs beside the optimizer's name; the simulator's forecast does not change with
-/// it. Not given: by the family of the model (plan_optimizer.cpp).
+/// it. Not given: by the family of the model (resolve/training/optimizer.cpp).
 struct OptimizerSettings {
   std::optional<double> learning_rate, momentum, beta1, beta2, epsilon, weight_decay, clip_norm;
   std::optional<LearningRateSchedule> schedule;

@@ -230,7 +230,7 @@ void check_kueue(Reader&, const YamlNode&, const KueueSpec&);
 /// A trace and arrivals need who schedules them and where; `root` is the whole scenario.
 void check_queue(Reader&, const YamlNode& root, const Scenario&);
 /// Money without an exchange rate cannot be added up: reported where it stands.
-/// What an inline machine costs (scenario_yaml_prices.cpp).
+/// What an inline machine costs (prices.cpp).
 void read_purchase(Reader&, const YamlNode&, MachineInline&);
 void read_power(Reader&, const YamlNode&, MachineInline&);
 void read_tariff(Reader&, const YamlNode&, MachineInline&);

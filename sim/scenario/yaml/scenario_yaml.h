@@ -13,7 +13,7 @@ namespace reckon {
 /// values and combinations are all reported at once. `overrides` are `--set` texts "path=value",
 /// applied to the document before it is read, so that they meet the same checks (their place is
 /// "--set path=value"). The file's `extends` is read below it and `layers` over it, in order
-/// (scenario_yaml_layers.h), before the overrides.
+/// (layers.h), before the overrides.
 Expected<ScenarioFile> read_scenario(const std::filesystem::path& file,
                                      std::span<const std::string> overrides = {},
                                      std::span<const std::filesystem::path> layers = {});

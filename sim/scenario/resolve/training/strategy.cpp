@@ -139,7 +139,7 @@ int resolve_workers(Draft& draft, const StrategySpec& spec,
     initial += workers_on(pool->nodes_initial, pool->accelerators_per_node, per_worker);
     most += workers_on(pool->nodes_max, pool->accelerators_per_node, per_worker);
   }
-  // Nodes that stand by are no workers' (resolve/restart.cpp counts them).
+  // Nodes that stand by are no workers' (resolve/training/restart.cpp counts them).
   const auto& restart = draft.scenario().workload->restart;
   if (const int spares = restart ? restart->spares.value_or(0) : 0; spares > 0)
     initial =
