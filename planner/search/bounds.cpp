@@ -1,10 +1,10 @@
 #include "planner/search/bounds.h"
-#include "planner/question.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "planner/question.h"
 #include "sim/base/check.h"
 #include "sim/forecast/replicate.h"
 
