@@ -6,6 +6,7 @@
 #include <map>
 
 #include "executor/kubernetes/pods/pod_log.h"
+#include "executor/launch/rank_kinds.h"
 #include "executor/train/recipe.h"
 
 namespace reckon::kubernetes {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "sim/base/unit_text.h"
-#include "sim/scenario/rank_places.h"
 
 namespace reckon {
 namespace {
@@ -28,21 +27,6 @@ Seconds own_time(const StepRecord& step) {
   return step.compute + step.input + step.update + step.other;
 }
 
-std::vector<int> kinds_of_ranks(const Plan& plan, const PlannedWorkload& job) {
-  const int ranks = computing_ranks(job.strategy);
-  std::vector<int> kinds(std::size_t(ranks), 0);
-  const Layout& layout = job.strategy.layout;
-  const bool in_stages = layout.accelerators() == ranks && layout.pipeline > 1;
-  // A chief with a pool of its own is the first worker.
-  const bool own_chief = computing_pools(plan).size() > 1 && job.stage_pools.empty();
-  for (int rank = 0; rank < ranks; ++rank) {
-    int& kind = kinds[std::size_t(rank)];
-    if (in_stages) kind = place_of_rank(layout, rank).pipeline;
-    if (own_chief && rank < ranks_of_worker(job.strategy)) kind = -1;
-  }
-  return kinds;
-}
-
 std::string to_text(const SlowRank& rank, std::size_t others) {
   return fmt::format(
       "takes {} for its own part of a step, {:.1f} times what {} take{}", format_duration(rank.own),
@@ -56,7 +40,7 @@ SlowRanks::SlowRanks(std::vector<int> kinds)
 
 void SlowRanks::begin() {
   for (auto& steps : recent_) steps.clear();
-  std::ranges::fill(told_, false);
+  told_.assign(told_.size(), false);
 }
 
 std::size_t SlowRanks::others_like(int rank) const {

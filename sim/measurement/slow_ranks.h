@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "sim/measurement/measurements.h"
-#include "sim/scenario/plan.h"
 
 // Which ranks of a job are slow beyond their kind. A synchronous step takes as long for all ranks;
 // what tells them apart is what each does by itself in it.
@@ -14,9 +13,6 @@ namespace reckon {
 /// A rank's own part of a step: computing, waiting for samples, updating. What it waits for others
 /// is not in it.
 Seconds own_time(const StepRecord& step);
-
-/// By rank, what of the job it does: ranks of one kind do the same work on the same machines.
-std::vector<int> kinds_of_ranks(const Plan& plan, const PlannedWorkload& job);
 
 struct SlowRank {
   int rank = 0;
@@ -28,6 +24,7 @@ std::string to_text(const SlowRank& rank, std::size_t others);
 
 class SlowRanks {
  public:
+  /// By rank: ranks of one kind do the same work on machines of one kind.
   explicit SlowRanks(std::vector<int> kinds);
 
   /// An attempt begins: its ranks may be elsewhere.

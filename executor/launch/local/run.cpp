@@ -10,6 +10,7 @@
 #include "executor/launch/foreign_program.h"
 #include "executor/launch/local/job.h"
 #include "executor/launch/local/metrics.h"
+#include "executor/launch/rank_kinds.h"
 #include "executor/launch/run_files.h"
 #include "executor/launch/run_money.h"
 #include "executor/launch/standing_processes.h"
