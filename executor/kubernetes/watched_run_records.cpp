@@ -51,15 +51,15 @@ void WatchedRun::take(int rank, const MeasurementRecord& record) {
 }
 
 void WatchedRun::look_for_slow(const StepRecord& step) {
-  const auto slow = slow_ranks_.add(step.rank, own_time(step));
-  if (!slow) return;
-  const int pod = pod_of_rank(step.rank);
-  const std::string& node = ranks_[std::size_t(pod)].node;
-  const std::string what =
-      fmt::format("rank {} on node {} {}", step.rank, node.empty() ? "?" : node,
-                  to_text(*slow, slow_ranks_.others_like(step.rank)));
-  say(fmt::format("slow: {}", what));
-  if (options_.cordon_slow && !node.empty()) replace_node_of(pod, what);
+  for (const SlowRank& slow : slow_ranks_.add(step.rank, own_time(step))) {
+    const int pod = pod_of_rank(slow.rank);
+    const std::string& node = ranks_[std::size_t(pod)].node;
+    const std::string what =
+        fmt::format("rank {} on node {} {}", slow.rank, node.empty() ? "?" : node,
+                    to_text(slow, slow_ranks_.others_like(slow.rank)));
+    say(fmt::format("slow: {}", what));
+    if (options_.cordon_slow && !node.empty()) replace_node_of(pod, what);
+  }
 }
 
 void WatchedRun::replace_node_of(int pod, const std::string& what) {

@@ -53,26 +53,39 @@ std::optional<double> SlowRanks::median_of(std::size_t rank) const {
   return middle_of({steps.begin(), steps.end()});
 }
 
-std::optional<SlowRank> SlowRanks::add(int number, Seconds own) {
+std::vector<SlowRank> SlowRanks::add(int number, Seconds own) {
   const auto rank = std::size_t(number);
-  if (rank >= kinds_.size()) return std::nullopt;
+  std::vector<SlowRank> slow;
+  if (rank >= kinds_.size()) return slow;
   auto& steps = recent_[rank];
+  const bool was_full = steps.size() == kSteps;
   steps.push_back(own.count());
-  if (steps.size() > kSteps) steps.pop_front();
+  if (was_full) steps.pop_front();
+  // The last of its kind to have shown itself tells of all of them, and then each of itself.
+  for (std::size_t k = 0; k < kinds_.size(); ++k)
+    if (k == rank || (!was_full && steps.size() == kSteps && kinds_[k] == kinds_[rank]))
+      if (auto found = judge(k)) slow.push_back(*found);
+  return slow;
+}
+
+std::optional<SlowRank> SlowRanks::judge(std::size_t rank) {
   const auto mine = median_of(rank);
   if (!mine || told_[rank]) return std::nullopt;
   std::vector<double> others;
-  for (std::size_t k = 0; k < kinds_.size(); ++k)
-    if (k != rank && kinds_[k] == kinds_[rank])
-      if (const auto median = median_of(k)) others.push_back(*median);
-  if (others.empty() || others.size() < others_like(number)) return std::nullopt;
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    if (k == rank || kinds_[k] != kinds_[rank]) continue;
+    const auto median = median_of(k);
+    if (!median) return std::nullopt;
+    others.push_back(*median);
+  }
+  if (others.empty()) return std::nullopt;
   const double usual = middle_of(others);
   std::vector<double> deviations;
   for (const double other : others) deviations.push_back(std::abs(other - usual));
   const double spread = kOfMedianDeviation * middle_of(deviations);
   if (*mine <= kBeyond * usual || *mine <= usual + kDeviations * spread) return std::nullopt;
   told_[rank] = true;
-  return SlowRank{number, Seconds{*mine}, Seconds{usual}};
+  return SlowRank{int(rank), Seconds{*mine}, Seconds{usual}};
 }
 
 }  // namespace reckon

@@ -29,15 +29,16 @@ class SlowRanks {
 
   /// An attempt begins: its ranks may be elsewhere.
   void begin();
-  /// A step of a rank is done. The rank, where it has become slow by it: its median over 20 steps
-  /// is more than 1.25 times the median of the medians of the others of its kind, and more than
-  /// three standard deviations of these above it (1.4826 times their median absolute deviation).
-  /// Each rank is told once an attempt; a kind needs two ranks.
-  std::optional<SlowRank> add(int rank, Seconds own);
+  /// A step of a rank is done. The ranks that are slow by now and were not before: its median over
+  /// 20 steps is more than 1.25 times the median of the medians of the others of its kind, and more
+  /// than three standard deviations of these above it (1.4826 times their median absolute
+  /// deviation). Each rank is told once an attempt; a kind needs two ranks.
+  std::vector<SlowRank> add(int rank, Seconds own);
   std::size_t others_like(int rank) const;
 
  private:
   std::optional<double> median_of(std::size_t rank) const;  // nullopt: too few steps
+  std::optional<SlowRank> judge(std::size_t rank);
 
   std::vector<int> kinds_;
   std::vector<std::deque<double>> recent_;  // by rank, seconds

@@ -271,9 +271,9 @@ class LocalRun {
   }
 
   void look_for_slow(int member, Seconds own) {
-    if (const auto slow = slow_ranks_.add(member, own))
-      say(fmt::format("rank {} is slow: it {}", member,
-                      to_text(*slow, slow_ranks_.others_like(member))));
+    for (const SlowRank& slow : slow_ranks_.add(member, own))
+      say(fmt::format("rank {} is slow: it {}", slow.rank,
+                      to_text(slow, slow_ranks_.others_like(slow.rank))));
   }
 
   /// Steps that are done and not in a checkpoint are to be done again.

@@ -11,8 +11,8 @@ std::vector<int> told(SlowRanks& ranks, int steps, const std::vector<double>& ow
   std::vector<int> slow;
   for (int step = 0; step < steps; ++step)
     for (std::size_t k = 0; k < own.size(); ++k)
-      if (const auto found = ranks.add(int(k), Seconds{own[k] * (1 + 0.01 * (step % 3))}))
-        slow.push_back(found->rank);
+      for (const SlowRank& found : ranks.add(int(k), Seconds{own[k] * (1 + 0.01 * (step % 3))}))
+        slow.push_back(found.rank);
   return slow;
 }
 
@@ -56,9 +56,9 @@ TEST_CASE("a single slow step is none") {
 TEST_CASE("what a slow rank is said to be") {
   const SlowRank slow{3, Seconds{0.9}, Seconds{0.5}};
   CHECK(to_text(slow, 3) ==
-        "takes 0.9 s for its own part of a step, 1.8 times what the other 3 ranks like it take");
+        "takes 900 ms for its own part of a step, 1.8 times what the other 3 ranks like it take");
   CHECK(to_text(slow, 1) ==
-        "takes 0.9 s for its own part of a step, 1.8 times what the other rank like it takes");
+        "takes 900 ms for its own part of a step, 1.8 times what the other rank like it takes");
 }
 
 TEST_CASE("a rank's own part of a step is what it does not wait for others") {
