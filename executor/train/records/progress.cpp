@@ -28,7 +28,7 @@ std::vector<std::string_view> split(std::string_view line) {
   return words;
 }
 
-constexpr std::string_view kOwn = "own=";
+constexpr std::string_view kOwnPart = "own=";
 
 }  // namespace
 
@@ -40,7 +40,7 @@ std::string to_line(const ProgressReport& r) {
   return fmt::format("{} done {} {} {}{}{}\n", r.step, r.seconds.count(), r.samples,
                      known ? fmt::format("{}", *r.loss) : "-",
                      r.saved ? fmt::format(" {}", r.saved->count()) : "",
-                     r.own ? fmt::format(" {}{}", kOwn, r.own->count()) : "");
+                     r.own ? fmt::format(" {}{}", kOwnPart, r.own->count()) : "");
 }
 
 std::optional<ProgressReport> parse_progress(std::string_view line) {
@@ -60,8 +60,8 @@ std::optional<ProgressReport> parse_progress(std::string_view line) {
   }
   if (report.phase != ProgressPhase::done)
     return words.size() == 2 ? std::optional(report) : std::nullopt;
-  if (words.back().starts_with(kOwn)) {
-    const auto own = parse_number(words.back().substr(kOwn.size()));
+  if (words.back().starts_with(kOwnPart)) {
+    const auto own = parse_number(words.back().substr(kOwnPart.size()));
     if (!own) return std::nullopt;
     report.own = Seconds{*own};
     words.pop_back();
