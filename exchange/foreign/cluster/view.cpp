@@ -1,4 +1,4 @@
-#include "exchange/foreign/cluster_view.h"
+#include "exchange/foreign/cluster/view.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "exchange/foreign/cluster_nodes.h"
+#include "exchange/foreign/cluster/nodes.h"
 #include "sim/base/kubernetes_quantity.h"
 #include "sim/base/unit_text.h"
 
