@@ -1,4 +1,4 @@
-#include "executor/train/layouts/pipeline_runtime.h"
+#include "executor/train/layouts/pipeline/runtime.h"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include "executor/train/lap.h"
 #include "executor/train/layouts/block_walk.h"
 #include "executor/train/layouts/exchange_blocks.h"
-#include "executor/train/layouts/pipeline_stages.h"
+#include "executor/train/layouts/pipeline/stages.h"
 #include "sim/base/check.h"
 #include "sim/step/pipeline_passes.h"
 
