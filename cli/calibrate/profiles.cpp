@@ -7,6 +7,7 @@
 #include "cli/load/load.h"
 #include "sim/accuracy/plan_evidence.h"
 #include "sim/base/unit_text.h"
+#include "sim/measurement/calibration/predicted.h"
 #include "sim/measurement/profiles/kineto.h"
 #include "sim/measurement/profiles/nsys.h"
 #include "sim/scenario/artifact/gzip.h"

@@ -15,7 +15,7 @@
 #include "cli/output.h"
 #include "cli/parse.h"
 #include "exchange/foreign/ai_platform/ai_platform.h"
-#include "exchange/foreign/cluster_view.h"
+#include "exchange/foreign/cluster/view.h"
 #include "exchange/foreign/exported_plan.h"
 #include "exchange/foreign/gke_node_pools.h"
 #include "exchange/foreign/imported.h"

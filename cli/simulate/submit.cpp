@@ -11,7 +11,7 @@
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"
 #include "cli/output.h"
-#include "exchange/foreign/cluster_view.h"
+#include "exchange/foreign/cluster/view.h"
 #include "exchange/foreign/snapshot/snapshot_files.h"
 #include "report/queue/start.h"
 #include "sim/base/unit_text.h"

@@ -1,7 +1,5 @@
 #include "executor/train/graph_runtime.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <type_traits>
 
@@ -15,39 +13,6 @@ bool is_loss(const LayerOp& op) {
   return std::holds_alternative<SoftmaxCrossEntropy>(op) ||
          std::holds_alternative<SigmoidCrossEntropy>(op) ||
          std::holds_alternative<MeanSquaredError>(op);
-}
-
-/// Why not, or "".
-std::string reason_not_to_run(const Layer& layer, std::span<const Layer> layers) {
-  if (only_simulated(layer.op)) return "has no code that trains it";
-  if (layer.four_bit) return "has weights of four bits";
-  if (layer.tied_to && std::holds_alternative<Conv2d>(layer.op)) return "shares its kernels";
-  constexpr std::int64_t kExactIds = std::int64_t{1} << 24;  // of a float
-  const auto input = [&](std::size_t k) -> const Shape& {
-    return layers[index(layer.inputs[k])].output;
-  };
-  const auto rows = [](std::int64_t count) {
-    return count > kExactIds ? fmt::format("has {} rows, more than 2^24", count) : std::string();
-  };
-  return std::visit(overloaded{[&](const Embedding& e) { return rows(e.rows); },
-                               [&](const EmbeddingBag& e) { return rows(e.rows); },
-                               [&](const SoftmaxCrossEntropy& s) { return rows(s.classes); },
-                               [&](const BatchNorm&) -> std::string {
-                                 return input(0).size() == 2 ? "normalises tokens" : "";
-                               },
-                               [&](const Add&) -> std::string {
-                                 return input(0) == input(1) ? "" : "adds a number a channel";
-                               },
-                               [&](const ImageTokens&) -> std::string {
-                                 return input(0).size() == 2 ? "makes an image of tokens" : "";
-                               },
-                               [&](const Attention& a) -> std::string {
-                                 if (layer.inputs.size() == 4) return "has scores of distances";
-                                 return a.window > 0 && !a.causal ? "has a window and is not causal"
-                                                                  : "";
-                               },
-                               [](const auto&) { return std::string(); }},
-                    layer.op);
 }
 
 /// Ranks may have the same part of a tensor, or different ones: the sum is that of the whole.
@@ -69,18 +34,6 @@ void sum_over_tensor_ranks(const ParameterSlot& slot, Communicator& group, std::
 }
 
 }  // namespace
-
-Diagnostics cannot_run(const ModelGraph& model) {
-  Diagnostics errors;
-  for (const Layer& layer : model.layers()) {
-    const std::string reason = reason_not_to_run(layer, model.layers());
-    if (reason.empty()) continue;
-    errors.push_back({.what = fmt::format("layer '{}' ({}) {}: it cannot be trained here",
-                                          layer.name, kind_name(layer.op), reason),
-                      .hint = "it can be simulated; reckon-worker does not run it"});
-  }
-  return errors;
-}
 
 template <class T>
 GraphRuntime<T>::GraphRuntime(const ModelGraph& model, RuntimeOptions options, Workers& workers)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "executor/comm/gradient_exchange.h"
+#include "executor/train/layers/cannot_run.h"
 #include "executor/train/layers/expert_traffic.h"
 #include "executor/train/layers/layer_runner.h"
 #include "executor/train/parallel/metered_groups.h"
@@ -58,9 +59,6 @@ struct StepPosition {
 struct ActionHooks {
   std::function<void(std::size_t action)> before, after;
 };
-
-/// What this runtime cannot run, each naming its layer; empty: it runs the model.
-Diagnostics cannot_run(const ModelGraph& model);
 
 /// State that is neither parameter nor gradient: "bn1.running_mean", "bn1.running_var".
 template <class T>

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <span>
 #include <tuple>
 #include <vector>
 
 #include "sim/accuracy/published_runs.h"
+#include "sim/accuracy/row_cells.h"
 #include "sim/accuracy/run/plan.h"
 #include "sim/base/text/csv.h"
 #include "sim/base/unit_text.h"
@@ -18,84 +17,6 @@ namespace reckon {
 namespace {
 
 constexpr int kProblemsOfAKind = 20;
-constexpr std::int64_t kMostOfAnything = std::int64_t{1} << 48;
-
-/// Columns whose numbers people write with other units.
-struct Unit {
-  std::string_view column, of;
-};
-constexpr std::array kUnits{Unit{"inter_node_gbps", "Gbit/s"},
-                            Unit{"samples_per_second", "samples a second of the whole job"},
-                            Unit{"batch_per_accelerator", "samples"},
-                            Unit{"global_batch", "samples"},
-                            Unit{"micro_batch", "samples"},
-                            Unit{"sequence_length", "tokens"},
-                            Unit{"params", "parameters"}};
-
-/// For a message: a cell may be as long as a file.
-std::string shortened(std::string_view text) {
-  constexpr std::size_t kMost = 40;
-  return text.size() <= kMost ? std::string(text) : std::string(text.substr(0, kMost)) + "...";
-}
-
-/// Takes the cells of one row by the names of their columns; the first mistake is kept.
-class RowCells {
- public:
-  RowCells(const std::map<std::string, std::size_t, std::less<>>& columns,
-           std::span<const CsvField> cells, TextPool& pool)
-      : columns_(columns), cells_(cells), pool_(pool) {}
-
-  std::string_view text(std::string_view column) { return pool_.keep(raw(column)); }
-
-  /// 0: blank.
-  double number(std::string_view column, double most = 1e18) {
-    const std::string_view given = raw(column);
-    if (given.empty()) return 0;
-    const auto value = parse_number(given);
-    if (!value) return fail(column, "is not a number"), 0.0;
-    if (*value < 0 || *value > most) return fail(column, "is out of range"), 0.0;
-    return *value;
-  }
-
-  std::int64_t whole(std::string_view column, std::int64_t most = kMostOfAnything) {
-    const double value = number(column, double(most));
-    if (value != std::floor(value)) return fail(column, "is not a whole number"), 0;
-    return static_cast<std::int64_t>(value);
-  }
-
-  int count(std::string_view column) {
-    constexpr std::int64_t kMost = 1 << 22;
-    return static_cast<int>(whole(column, kMost));
-  }
-
-  bool blank(std::string_view column) { return raw(column).empty(); }
-  void fail(std::string_view column, std::string_view what) {
-    if (!reason_.empty()) return;
-    reason_ = fmt::format("{} {}", column, what);
-    const auto at = columns_.find(column);
-    place_ = at == columns_.end() ? cells_.front() : cells_[at->second];
-    found_ = place_.text.empty() || at == columns_.end()
-                 ? ""
-                 : fmt::format("found '{}'", shortened(place_.text));
-    if (const auto unit = std::ranges::find(kUnits, column, &Unit::column); unit != kUnits.end())
-      found_ += fmt::format("{}a plain number of {} is read", found_.empty() ? "" : "; ", unit->of);
-  }
-  const std::string& reason() const { return reason_; }
-  /// What stands in the cell, and what is read there.
-  const std::string& found() const { return found_; }
-  const CsvField& place() const { return place_; }
-
- private:
-  std::string_view raw(std::string_view column) const {
-    const auto at = columns_.find(column);
-    return at == columns_.end() ? std::string_view{} : cells_[at->second].text;
-  }
-  const std::map<std::string, std::size_t, std::less<>>& columns_;
-  std::span<const CsvField> cells_;
-  TextPool& pool_;
-  std::string reason_, found_;
-  CsvField place_;
-};
 
 // What a row cannot do without, and what it can.
 constexpr std::array<std::string_view, 8> kNeeded{

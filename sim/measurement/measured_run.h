@@ -87,12 +87,4 @@ MeasuredRun measured_probe(std::string file, ScenarioFile scenario, const Measur
 /// Waits alone.
 MeasuredRun measured_waits(std::string file, ScenarioFile scenario, std::vector<WaitRecord> waits);
 
-/// Is this a driver's name for that accelerator of the catalog? The first word of the catalog's,
-/// its model number, stands in the driver's: "H100-SXM5-80", "NVIDIA H100 80GB HBM3".
-bool names_accelerator(std::string_view device, std::string_view accelerator);
-
-/// What the models say of the plan's first job. 0: it has none of it.
-double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimate& step,
-                 const NetworkModel& network);
-
 }  // namespace reckon

@@ -5,7 +5,7 @@
 #include "sim/scenario/layout.h"
 
 // The order in which a stage of a pipeline takes its passes: what the executor runs
-// (executor/train/layouts/pipeline_runtime.h) and what the forecast's bubble
+// (executor/train/layouts/pipeline/runtime.h) and what the forecast's bubble
 // (sim/step/step_model.h) and its activations (passes_in_flight, sim/step/memory/layout_memory.h)
 // come of.
 namespace reckon {

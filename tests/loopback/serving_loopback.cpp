@@ -2,14 +2,12 @@
 // the forecast of the same service, calibrated by what the server measured of itself at one
 // other load. Writes a Markdown table; exit code 1 where a latency is off by more than the bound,
 // 77 where the machine was busy with something else, which says nothing about either.
-#include <poll.h>
 #include <sys/times.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -19,9 +17,9 @@
 #include <fmt/format.h>
 
 #include "cli/run_reckon.h"
-#include "executor/launch/process.h"
 #include "executor/serve/http_client.h"
 #include "loopback/open_loop.h"
+#include "loopback/server.h"
 #include "sim/base/random.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/serving/measured_service.h"
@@ -32,7 +30,6 @@ namespace {
 using namespace reckon;
 
 constexpr double kBound = 0.20;
-constexpr int kBatchMax = 8;
 struct Share {
   double of_capacity;
   Seconds length;
@@ -89,52 +86,6 @@ std::string checked(const test::Output& out) {
   if (out.code != 0) throw std::runtime_error(out.out + out.err);
   return out.out;
 }
-
-/// `reckon-worker serve` while it lives.
-class Server {
- public:
-  explicit Server(const test::Workspace& w) : process_(spec(w)) {
-    const std::string mark = "http://127.0.0.1:";
-    std::size_t at = std::string::npos;
-    while ((at = said_.find(mark)) == std::string::npos || said_.find(":predict") == at) read();
-    port_ = std::uint16_t(std::strtoul(said_.c_str() + at + mark.size(), nullptr, 10));
-  }
-  ~Server() { process_.signal(SIGKILL); }
-  Server(const Server&) = delete;
-  Server& operator=(const Server&) = delete;
-  std::uint16_t port() const { return port_; }
-  pid_t id() const { return process_.id(); }
-
- private:
-  static ProcessSpec spec(const test::Workspace& w) {
-    ProcessSpec spec;
-    spec.name = "server";
-    spec.command = {RECKON_BINARY_DIR "/bin/reckon-worker",
-                    "serve",
-                    w.path("model").string(),
-                    "--name",
-                    "m",
-                    "--listen",
-                    "0",
-                    "--threads",
-                    "1",
-                    "--batch-max",
-                    std::to_string(kBatchMax)};
-    spec.reports = false;
-    return spec;
-  }
-  void read() {
-    pollfd output{process_.output(), POLLIN, 0};
-    ::poll(&output, 1, -1);
-    char part[4096];
-    const ssize_t n = ::read(process_.output(), part, sizeof part);
-    if (n == 0) throw std::runtime_error("the server ended: " + said_);
-    if (n > 0) said_.append(part, std::size_t(n));
-  }
-  ChildProcess process_;
-  std::string said_;
-  std::uint16_t port_ = 0;
-};
 
 /// One request of `count` random samples.
 std::string request_of(const Model& model, int count) {

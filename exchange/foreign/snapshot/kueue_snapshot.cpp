@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "exchange/foreign/cluster_nodes.h"
+#include "exchange/foreign/cluster/nodes.h"
 #include "exchange/foreign/snapshot/snapshot_parts.h"
 #include "sim/base/kubernetes_quantity.h"
 #include "sim/base/words.h"

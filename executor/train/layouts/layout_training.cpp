@@ -7,8 +7,8 @@
 #include "executor/comm/all_reduce_exchange.h"
 #include "executor/comm/zero_exchange.h"
 #include "executor/train/layouts/exchange_blocks.h"
-#include "executor/train/layouts/pipeline_runtime.h"
-#include "executor/train/layouts/pipeline_stages.h"
+#include "executor/train/layouts/pipeline/runtime.h"
+#include "executor/train/layouts/pipeline/stages.h"
 #include "executor/train/layouts/sharded_runtime.h"
 #include "executor/train/recipe.h"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/check.h"
+#include "sim/measurement/calibration/predicted.h"
 #include "sim/scenario/resolve/one_job.h"
 
 namespace reckon {

@@ -98,10 +98,10 @@ Expected<ModelGraph> make_mlp(std::string name, std::int64_t inputs,
 std::vector<std::string> zoo_names();
 /// nullopt: no such name, or a sequence length that is not in 1..zoo_longest_sequence(name).
 /// sequence_length applies to transformers only (nullopt: the model's own: 1,024 GPT-2; 4,096 Llama
-/// 2; 8,192 Llama 3; 512 BERT; of others see tables.cpp). resnet50, 101 and 152 are v1,
-/// the paper's; _v1_5 are torchvision's. BERT is BertForPreTraining: encoder, pooler, tied
-/// masked-LM head, next-sentence head. GPT-2 has no dropout, as it is pre-trained today (nanoGPT,
-/// llm.c).
+/// 2; 8,192 Llama 3; 512 BERT; of others see tables.cpp and sequence_models.cpp). resnet50, 101 and
+/// 152 are v1, the paper's; _v1_5 are torchvision's. BERT is BertForPreTraining: encoder, pooler,
+/// tied masked-LM head, next-sentence head. GPT-2 has no dropout, as it is pre-trained today
+/// (nanoGPT, llm.c).
 std::optional<ModelGraph> zoo_model(std::string_view name,
                                     std::optional<std::int64_t> sequence_length = {});
 /// The precise list of what can be a sequence model, for messages about `sequence_length` on an

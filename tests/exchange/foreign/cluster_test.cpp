@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
-#include "exchange/foreign/cluster_nodes.h"
-#include "exchange/foreign/cluster_view.h"
+#include "exchange/foreign/cluster/nodes.h"
+#include "exchange/foreign/cluster/view.h"
 #include "exchange/foreign/resnet_work.h"
 #include "support/scenario_text.h"
 

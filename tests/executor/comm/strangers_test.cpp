@@ -4,30 +4,22 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <list>
 #include <thread>
 
 #include "executor/comm/channel.h"
 #include "executor/comm/parameter_server/server/protocol.h"
 #include "executor/comm/rendezvous/coordinator.h"
-#include "executor/comm/rendezvous/job_listener.h"
 #include "executor/comm/server_job.h"
+#include "executor/comm/strangers.h"
 #include "support/listening.h"
 #include "support/skip.h"
 
 // What strangers can do to a job: those who reach its ports and do not know its secret.
 namespace {
 using namespace reckon;
+using namespace reckon::test;
 
-Deadline within_seconds() { return Deadline::after(Seconds{5}); }
-constexpr Listening kCoordinatorPort{Listening::As::coordinator, 0};
 constexpr Listening kServerPort{Listening::As::parameter_server, 1};
-
-std::vector<Socket> connections(const HostPort& to, int count) {
-  std::vector<Socket> all;
-  for (int k = 0; k < count; ++k) all.push_back(connect_to(to, within_seconds()));
-  return all;
-}
 
 /// All that the other side says until it closes.
 std::size_t bytes_until_closed(const Socket& socket, Deadline deadline) {
@@ -276,127 +268,6 @@ TEST_CASE("what was recorded of a rank takes no place in the job's next start") 
   CHECK(later[1].output == "2 members");
 }
 
-TEST_CASE("more connections than may wait: the oldest that said nothing gives way") {
-  Socket socket = listen_on({"127.0.0.1", 0});
-  const HostPort at = socket.local();
-  const JobSecret secret = JobSecret::random();
-  JobListener listener(std::move(socket), secret, kCoordinatorPort, {}, {.pending = 4});
-  // The first has said hello, and is in no hurry with its proof.
-  const Socket first = connect_to(at, within_seconds());
-  ConnectorHandshake handshake(secret, kCoordinatorPort, {"job", 3}, random_nonce());
-  send_all(first, handshake.hello(), within_seconds());
-  std::array<std::byte, 72> challenge{};
-  for (const Deadline until = within_seconds(); !until.passed(); usleep(1000)) {
-    CHECK(listener.admit().empty());
-    if (wait_readable(first, Deadline::after(Seconds{}))) break;
-  }
-  receive_all(first, challenge, within_seconds());
-  const auto silent = connections(at, 20);
-  CHECK(listener.admit().empty());
-  CHECK(listener.turned_away() == "17 connections were turned away: 17 gave way to newer ones");
-  handshake.take(std::span(challenge).first(8));
-  send_all(first, handshake.take(std::span(challenge).subspan(8)), within_seconds());
-  std::size_t admitted = 0;
-  for (const Deadline until = within_seconds(); admitted == 0 && !until.passed(); usleep(1000))
-    admitted += listener.admit().size();
-  CHECK(admitted == 1);
-}
-
-TEST_CASE("a job of many processes that come at once is not turned away") {
-  constexpr std::size_t kProcesses = 160;  // 128 and more
-  Socket socket = listen_on({"127.0.0.1", 0});
-  const HostPort at = socket.local();
-  const JobSecret secret = JobSecret::random();
-  std::list<std::pair<Socket, ConnectorHandshake>> all;
-  for (std::uint32_t rank = 0; rank < kProcesses; ++rank) {
-    all.emplace_back(connect_to(at, within_seconds()),
-                     ConnectorHandshake(secret, kCoordinatorPort, {"job", rank}, random_nonce()));
-    send_all(all.back().first, all.back().second.hello(), within_seconds());
-  }
-  JobListener listener(std::move(socket), secret, kCoordinatorPort, {},
-                       JobListenerLimits::for_processes(int(kProcesses)));
-  for (const Deadline until = within_seconds(); !until.passed(); usleep(1000)) {
-    CHECK(listener.admit().empty());
-    if (wait_readable(all.back().first, Deadline::after(Seconds{}))) break;
-  }
-  for (auto& [connection, handshake] : all) {
-    std::array<std::byte, 72> challenge{};
-    receive_all(connection, challenge, within_seconds());
-    handshake.take(std::span(challenge).first(8));
-    send_all(connection, handshake.take(std::span(challenge).subspan(8)), within_seconds());
-  }
-  std::size_t admitted = 0;
-  for (const Deadline until = within_seconds(); admitted < kProcesses && !until.passed();
-       usleep(1000))
-    admitted += listener.admit().size();
-  CHECK(admitted == kProcesses);
-  CHECK(listener.turned_away().empty());
-}
-
-TEST_CASE("strangers are said once, and counted") {
-  std::vector<std::string> said;
-  {
-    Socket socket = listen_on({"127.0.0.1", 0});
-    const HostPort at = socket.local();
-    JobListener listener(std::move(socket), JobSecret::random(), kCoordinatorPort,
-                         [&](const std::string& text) { said.push_back(text); },
-                         {.hello = Seconds{0.2}});
-    const auto silent = connections(at, 20);
-    connections(at, 10);
-    const Socket browser = connect_to(at, within_seconds());
-    const std::string request = "GET / HTTP/1.1\r\n\r\n";
-    send_all(browser, std::as_bytes(std::span(request)), within_seconds());
-    const Deadline until = Deadline::after(Seconds{2});
-    while (!until.passed() && listener.turned_away().find("31 connections") == std::string::npos) {
-      CHECK(listener.admit().empty());
-      usleep(10'000);
-    }
-    CHECK(listener.turned_away() ==
-          "31 connections were turned away: 20 said nothing in time, 10 closed without a proof, 1 "
-          "spoke another protocol");
-    CHECK(said.size() == 1);
-    CHECK(listener.due_milliseconds() == -1);
-  }
-  REQUIRE(said.size() == 2);
-  CHECK_THAT(said[0], Catch::StartsWith("a connection ") && Catch::Contains("was turned away"));
-  CHECK_THAT(said[1], Catch::StartsWith("31 connections were turned away"));
-}
-
-TEST_CASE(
-    "a process without descriptors lets connections wait, and takes them up when it has some") {
-  skip_without_descriptors_for_sanitizers();
-  const auto outcomes = run_processes(1, [](int) -> std::string {
-    Socket socket = listen_on({"127.0.0.1", 0});
-    const HostPort at = socket.local();
-    const JobSecret secret = JobSecret::random();
-    JobListener listener(std::move(socket), secret, kCoordinatorPort, {});
-    std::string peer;
-    std::thread worker([&] {
-      try {
-        connect_to_process(at, secret, kCoordinatorPort, {"job", 1}, Deadline::after(Seconds{10}));
-      } catch (const std::exception& error) {
-        peer = error.what();
-      }
-    });
-    usleep(200'000);
-    rlimit limit{};
-    getrlimit(RLIMIT_NOFILE, &limit);
-    const rlimit none{.rlim_cur = 3, .rlim_max = limit.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &none);
-    std::string result;
-    if (!listener.admit().empty()) result += "admitted without a descriptor; ";
-    if (const int due = listener.due_milliseconds(); due < 1 || due > 200)
-      result += fmt::format("looks again in {} ms; ", due);
-    setrlimit(RLIMIT_NOFILE, &limit);
-    std::size_t admitted = 0;
-    for (const Deadline until = within_seconds(); admitted == 0 && !until.passed(); usleep(10'000))
-      admitted += listener.admit().size();
-    worker.join();
-    return result + peer + fmt::format("{} admitted", admitted);
-  });
-  CHECK(outcomes[0].output == "1 admitted");
-}
-
 TEST_CASE("a start among more strangers than the process has descriptors") {
   skip_without_descriptors_for_sanitizers();
   LocalJob job(2);
@@ -412,64 +283,6 @@ TEST_CASE("a start among more strangers than the process has descriptors") {
   });
   CHECK(outcomes[0].output == "2 members");
   CHECK(outcomes[1].output == "2 members");
-}
-
-TEST_CASE("a process of version 1 is told that the versions differ") {
-  LocalJob job(2);
-  job.options.deadline = Seconds{3};
-  const HostPort master = job.options.master;
-  const auto outcomes = run_processes(2, [&](int process) -> std::string {
-    std::string warned;
-    if (process == 0) {
-      job.options.warn = [&](const std::string& text) { warned += text; };
-      try {
-        job.join(0);
-      } catch (const CommError&) {
-      }
-      return warned;
-    }
-    job.listener.close();
-    const Socket socket = connect_to(master, within_seconds());
-    std::array<std::byte, 120> hello{};  // of version 1: a header of 48 bytes and a payload
-    const std::array<std::uint16_t, 4> head{0x4352, 0x4e4b, 1, 1};
-    std::ranges::copy(std::as_bytes(std::span(head)), hello.begin());
-    send_all(socket, hello, within_seconds());
-    std::array<std::byte, 48> answer{};
-    receive_all(socket, answer, within_seconds());
-    return std::equal(answer.begin(), answer.begin() + 4, hello.begin()) &&
-                   answer[4] == std::byte(kProtocolVersion) && answer[5] == std::byte{0}
-               ? "told"
-               : "not told";
-  });
-  CHECK(outcomes[1].output == "told");
-  CHECK_THAT(outcomes[0].output,
-             Catch::Contains(fmt::format("speaks version 1 of the protocol, this program {}: start "
-                                         "all processes of a job from the same",
-                                         kProtocolVersion)));
-}
-
-TEST_CASE("rank 0 of version 1, which closes, is told apart from one that is not there") {
-  Socket old = listen_on({"127.0.0.1", 0});
-  const HostPort master = old.local();
-  std::atomic<bool> over = false;
-  std::thread rank0([&] {
-    while (!over)
-      if (auto one = accept_one(old, Deadline::after(Seconds{0.1}))) {
-        std::array<std::byte, 48> head{};
-        receive_all(*one, head, within_seconds());
-      }
-  });
-  RendezvousOptions options{.secret = JobSecret::random(), .rank = 1, .size = 2, .master = master};
-  std::string message;
-  try {
-    Membership::join(options);
-  } catch (const CommError& error) {
-    message = error.what();
-  }
-  over = true;
-  rank0.join();
-  CHECK_THAT(message, Catch::Contains("closes the connection before it proves that it knows the "
-                                      "job's secret: another program, or another version"));
 }
 
 TEST_CASE("strangers who come first to the ports of a collective take no rank's place") {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "sim/measurement/calibration/calibrate.h"
+#include "sim/measurement/calibration/predicted.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/step/network/network.h"
 #include "support/shipped_catalog.h"

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "exchange/foreign/cluster_nodes.h"
+#include "exchange/foreign/cluster/nodes.h"
 #include "exchange/foreign/snapshot/slurm/words.h"
 #include "exchange/foreign/snapshot/snapshot_parts.h"
 #include "sim/base/text/printable.h"

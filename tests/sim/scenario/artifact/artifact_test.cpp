@@ -2,64 +2,20 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
 #include <set>
 
-#include "exchange/model_files.h"
 #include "mutate.h"
 #include "sim/forecast/forecast.h"
 #include "sim/scenario/artifact/json.h"
 #include "sim/scenario/artifact/json_read.h"
 #include "sim/scenario/artifact/json_write.h"
-#include "sim/scenario/artifact/upgrades.h"
-#include "sim/scenario/resolve/serving.h"
+#include "sim/scenario/artifact/shipped.h"
 #include "support/plans.h"
-#include "support/scenario_text.h"
 
 using namespace reckon;
 using namespace reckon::test;
 
 namespace {
-
-namespace fs = std::filesystem;
-
-std::string read_text(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-struct Shipped {
-  std::string name;
-  RunArtifact artifact;
-};
-
-/// Every scenario of scenarios/ that trains something.
-const std::vector<Shipped>& shipped() {
-  static const std::vector<Shipped> all = [] {
-    std::vector<Shipped> made;
-    std::set<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(fs::path(RECKON_SOURCE_DIR) / "scenarios"))
-      if (entry.path().extension() == ".yaml") files.insert(entry.path());
-    for (const fs::path& file : files) {
-      auto scenario = read_scenario(file);
-      REQUIRE(scenario);
-      if (scenario->scenario.of_queue() || !trains(scenario->scenario)) continue;
-      REQUIRE(resolve_model_files(*scenario).empty());
-      auto plan = make_plan(*scenario, shipped_catalog());
-      INFO(file << (plan ? "" : format(plan.error())));
-      REQUIRE(plan);
-      RunArtifact artifact;
-      artifact.plan = std::move(*plan);
-      if (scenario->scenario.workload) artifact.container = scenario->scenario.workload->container;
-      artifact.file = file.string();
-      artifact.scenario = flat_scenario(read_text(file), file.string(), {}, {}, {}).value();
-      made.push_back({file.stem().string(), std::move(artifact)});
-    }
-    return made;
-  }();
-  return all;
-}
 
 RunArtifact read_back(const RunArtifact& artifact) {
   auto read = read_artifact(write_artifact(artifact), "plan.reckon");
@@ -336,101 +292,4 @@ TEST_CASE("a plan of several jobs is read, and not run") {
     CHECK_THAT(format(*refused), Catch::Contains("a run is of one job, and this plan has"));
   }
   CHECK(several > 0);
-}
-
-TEST_CASE("an older version is brought up to date step by step") {
-  const std::array<artifact::Upgrade, 2> steps{[](artifact::Json& json) { json["b"] = json["a"]; },
-                                               [](artifact::Json& json) { json["c"] = json["b"]; }};
-  artifact::Json first{{"a", 1}}, second{{"b", 2}}, third{{"c", 3}};
-  artifact::upgrade(first, 1, steps);
-  artifact::upgrade(second, 2, steps);
-  artifact::upgrade(third, 3, steps);
-  CHECK(first == artifact::Json{{"a", 1}, {"b", 1}, {"c", 1}});
-  CHECK(second == artifact::Json{{"b", 2}, {"c", 2}});
-  CHECK(third == artifact::Json{{"c", 3}});
-}
-
-TEST_CASE("a plan of version 2 becomes one of this version") {
-  for (const Shipped& one : shipped()) {
-    artifact::Json old = artifact::json_of(one.artifact);
-    artifact::Json& plan = old["plan"];
-    for (const char* key : {"currency", "power", "cluster_autoscaler", "karpenter",
-                            "node_auto_provisioning", "slurm", "begins"})
-      plan.erase(key);
-    for (const char* key :
-         {"karpenter_labels", "flex_start", "compute_classes", "price_expander", "slurm"})
-      plan["service"].erase(key);
-    for (artifact::Json& pool : plan["pools"]) {
-      for (const char* link : {"peer_link", "network_link"})
-        for (const char* key : {"call", "pieces", "reduction"}) pool[link].erase(key);
-      pool["price"].erase("spread");
-      for (const char* key : {"node_pool", "rank", "provisioning_model", "capacity_wait",
-                              "max_run_duration", "pool_creation"})
-        pool.erase(key);
-      if (pool["reservation"].is_object())
-        for (const char* key : {"from", "whole"}) pool["reservation"].erase(key);
-    }
-    std::size_t layers = 0;
-    for (artifact::Json& job : plan["jobs"])
-      for (const char* key : {"endpoint", "crop", "resize", "flip", "damaged"})
-        job["data"].erase(key);
-    for (artifact::Json& job : plan["jobs"])
-      for (artifact::Json& layer : job["model"]["layers"]) {
-        ++layers;
-        layer.erase("four_bit");
-        for (const char* key : {"affine", "shared", "sinks", "softcap"})
-          if (layer["op"][1].is_object()) layer["op"][1].erase(key);
-      }
-    artifact::upgrade(old, 2, artifact::kUpgrades);
-    const auto read = artifact::artifact_of(old, "plan.reckon");
-    INFO(one.name << (read ? "" : format(read.error())));
-    REQUIRE(read);
-    CHECK(layers > 0);
-    // Networks are what they were; prices are certain, and no call was measured.
-    for (std::size_t k = 0; k < read->plan.jobs.size(); ++k)
-      CHECK(read->plan.jobs[k].model.parameters() == one.artifact.plan.jobs[k].model.parameters());
-    for (const PlannedPool& pool : read->plan.pools) {
-      CHECK(pool.price.spread.certain());
-      CHECK_FALSE(pool.peer_link.call);
-    }
-  }
-}
-
-TEST_CASE("a plan of version 1 becomes one of this version") {
-  for (const Shipped& one : shipped()) {
-    const artifact::Json now = artifact::json_of(one.artifact);
-    artifact::Json old = now;
-    for (artifact::Json& job : old["plan"]["jobs"]) {
-      artifact::Json& strategy = job["strategy"];
-      artifact::Json layout = strategy["layout"], servers = strategy["servers"];
-      strategy.erase("layout");
-      strategy.erase("servers");
-      job["batch_per_accelerator"] = layout["micro_batch"];
-      for (const char* key : {"data", "micro_batches", "micro_batch", "stops_recomputing"})
-        layout.erase(key);
-      strategy.update(layout);
-      if (servers.is_null())
-        servers = artifact::Json{{"count", 0},      {"synchronous", true}, {"backup_workers", 0},
-                                 {"staleness", 0},  {"colocated", false},  {"shards", "even"},
-                                 {"partition", 0.0}};
-      strategy["parameter_servers"] = servers["count"];
-      for (const char* key : {"count", "sparse_embeddings", "rows"}) servers.erase(key);
-      strategy.update(servers);
-    }
-    artifact::nest_layout_and_servers(old);
-    for (std::size_t k = 0; k < old["plan"]["jobs"].size(); ++k) {  // those of version 3
-      artifact::Json& servers = old["plan"]["jobs"][k]["strategy"]["servers"];
-      if (servers.is_null()) continue;
-      for (const char* key : {"sparse_embeddings", "rows"})
-        servers[key] = now["plan"]["jobs"][k]["strategy"]["servers"][key];
-    }
-    artifact::Json expected = now;  // version 1 did not say what follows from a job's batch
-    for (artifact::Json& job : expected["plan"]["jobs"])
-      job["strategy"]["layout"]["data"] = job["strategy"]["layout"]["micro_batches"] = 1;
-    CHECK(old == expected);
-    const auto read = artifact::artifact_of(old, "plan.reckon");
-    REQUIRE(read);
-    for (std::size_t k = 0; k < read->plan.jobs.size(); ++k)
-      CHECK(layout_of(read->plan.jobs[k]).data == layout_of(one.artifact.plan.jobs[k]).data);
-  }
 }

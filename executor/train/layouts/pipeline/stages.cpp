@@ -1,4 +1,4 @@
-#include "executor/train/layouts/pipeline_stages.h"
+#include "executor/train/layouts/pipeline/stages.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "exchange/foreign/cluster_nodes.h"
+#include "exchange/foreign/cluster/nodes.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <regex>
 #include <sstream>
 
-#include "exchange/foreign/cluster_view.h"
+#include "exchange/foreign/cluster/view.h"
 #include "sim/base/kubernetes_quantity.h"
 #include "sim/base/unit_text.h"
 

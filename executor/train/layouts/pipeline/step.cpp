@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <utility>
+
+#include "executor/train/lap.h"
+#include "executor/train/layouts/pipeline/state.h"
+#include "sim/base/check.h"
+
+namespace reckon {
+namespace {
+
+std::span<const std::byte> bytes_to_send(std::span<const float> values) {
+  return std::as_bytes(values);
+}
+
+Seconds exchanged_in(GraphRuntime<float>& runtime, PassTimes& times) {
+  const CommunicationTaken taken = runtime.take_exchanged();
+  times.exchanging += taken.time;
+  times.sent += taken.sent;
+  return taken.time;
+}
+
+}  // namespace
+
+/// Gradients are zero, and copies are what their owners have.
+void PipelineRuntime::begin_step() {
+  if (layout_.zero_stage < 2) std::ranges::fill(gradients_.span(), 0.0F);
+  for (const TiedWeight& w : borrowed_)  // all else was exchanged, and is zero
+    std::ranges::fill(gradients_.span().subspan(w.range.first, w.range.count), 0.0F);
+  for (const TiedWeight& w : lent_) lend(w);
+  for (const TiedWeight& w : borrowed_)
+    peers_.onward.receive(
+        std::as_writable_bytes(values_.span().subspan(w.range.first, w.range.count)), w.other);
+  loaded_ = 0;
+}
+
+void PipelineRuntime::lend(const TiedWeight& weight) {
+  const auto values = values_.span().subspan(weight.range.first, weight.range.count);
+  if (gathers_ == nullptr) return peers_.onward.start_send(bytes_to_send(values), weight.other);
+  const auto behind = std::ranges::upper_bound(blocks_, weight.range.first, {},
+                                               [](const ZeroBlock& b) { return b.whole.first; });
+  const auto block = std::size_t(behind - blocks_.begin()) - 1;
+  gathers_->prefetch(block);
+  gathers_->wait_for(block);
+  peers_.onward.start_send(bytes_to_send(values), weight.other);
+  gathers_->release(block);
+}
+
+PassTimes PipelineRuntime::run_passes(const StepPasses& passes) {
+  RECKON_CHECK(passes.count == layout_.micro_batches);
+  PassTimes times;
+  begin_step();
+  for (const PipelinePass& pass : passes_of_stage(layout_, stage_)) {
+    if (pass.forward)
+      run_forward(pass, passes, times);
+    else
+      run_backward(pass, passes, times);
+  }
+  sum_tied(passes, times);
+  peers_.onward.finish_sends();
+  peers_.back.finish_sends();
+  return times;
+}
+
+PassInFlight& PipelineRuntime::in_flight(StagePart& part, std::int64_t micro_batch) {
+  const auto found = std::ranges::find(part.passes, micro_batch, &PassInFlight::micro_batch);
+  RECKON_CHECK(found != part.passes.end());
+  return *found;
+}
+
+/// Data come in their order, whichever part asks first.
+const BatchView& PipelineRuntime::batch_of(std::int64_t micro_batch, const StepPasses& passes,
+                                           PassTimes& times) {
+  Lap lap;
+  for (; loaded_ <= micro_batch; ++loaded_) batches_.try_emplace(loaded_, passes.load());
+  times.data_wait += lap.next();
+  return batches_.at(micro_batch).view();
+}
+
+/// Batch norms of all passes have one memory.
+void PipelineRuntime::copy_statistics(StagePart& part, GraphRuntime<float>& runtime, bool out) {
+  if (part.statistics.empty()) return;
+  const auto of_pass = runtime.running_statistics();
+  for (std::size_t k = 0; k < of_pass.size(); ++k) {
+    if (out)
+      std::ranges::copy(of_pass[k].values, part.statistics[k].begin());
+    else
+      std::ranges::copy(part.statistics[k], of_pass[k].values.begin());
+  }
+}
+
+void PipelineRuntime::run_forward(const PipelinePass& pass, const StepPasses& passes,
+                                  PassTimes& times) {
+  StagePart& part = parts_[std::size_t(pass.part)];
+  PassInFlight& flight = in_flight(part, -1);
+  flight.micro_batch = pass.micro_batch;
+  GraphRuntime<float>& runtime = *flight.runtime;
+  if (!part.first) {
+    const auto in = runtime.crossing_in();
+    for (const std::span<float> values : in.values)
+      peers_.onward.receive(std::as_writable_bytes(values), before());
+  }
+  const BatchView& batch = part.needs_data ? batch_of(pass.micro_batch, passes, times) : no_data_;
+  copy_statistics(part, runtime, false);
+  if (walk_) walk_->begin_pass(part.forward);
+  Lap lap;
+  const double loss =
+      runtime.forward(batch, values_.span(), passes.position(pass.micro_batch), true);
+  const Seconds waited = passes.take_waited();
+  times.waited += waited;
+  times.forward += lap.next() - waited - exchanged_in(runtime, times);
+  copy_statistics(part, runtime, true);
+  if (part.last) {
+    passes.check(loss);
+    times.loss += loss * layout_.pipeline / double(passes.count);
+    return;
+  }
+  const auto out = runtime.crossing_out();
+  for (const std::span<float> values : out.values) send(peers_.onward, values, next(), times);
+}
+
+/// More messages than a schedule ever has under way are not kept.
+void PipelineRuntime::send(Communicator& by, std::span<const float> values, int to,
+                           PassTimes& times) const {
+  constexpr std::size_t kTensors = 4;  // that cross a cut
+  Lap lap;
+  by.start_send(bytes_to_send(values), to);
+  by.finish_sends(4 * kTensors * std::size_t(layout_.pipeline) * std::size_t(layout_.interleave));
+  times.exchanging += lap.next();
+  times.sent += Bytes{double(values.size_bytes())};
+}
+
+bool PipelineRuntime::is_lent(ParameterRange range) const {
+  return std::ranges::any_of(lent_, [&](const TiedWeight& w) {
+    return w.range.first >= range.first && w.range.first < range.first + range.count;
+  });
+}
+
+/// Is it exchanged behind the last pass alone, as it lacks gradients of copies before?
+bool PipelineRuntime::waits_for_copies(ParameterRange range) const {
+  const auto block = std::ranges::find_if(blocks_, [&](const ZeroBlock& b) {
+    return range.first >= b.whole.first && range.first < b.whole.first + b.whole.count;
+  });
+  return block == blocks_.end() || is_lent(block->whole);
+}
+
+void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& passes,
+                                   PassTimes& times) {
+  StagePart& part = parts_[std::size_t(pass.part)];
+  PassInFlight& flight = in_flight(part, pass.micro_batch);
+  GraphRuntime<float>& runtime = *flight.runtime;
+  if (!part.last) {
+    const auto out = runtime.crossing_out();
+    for (const std::span<float> gradients : out.gradients)
+      if (!gradients.empty()) peers_.back.receive(std::as_writable_bytes(gradients), next());
+  }
+  Lap lap;
+  passes.begin_backward();
+  if (walk_) walk_->begin_pass(part.backward);
+  std::function<void(ParameterRange)> ready;
+  if (pass.micro_batch + 1 == passes.count)
+    ready = [&](ParameterRange range) {
+      if (is_lent(range))
+        held_back_.push_back(range);
+      else
+        passes.ready(range);
+    };
+  else if (passes.exchanged_every_pass)
+    ready = [&](ParameterRange range) {
+      if (!waits_for_copies(range)) passes.ready(range);
+    };
+  runtime.backward(values_.span(), gradients_.span(), passes.scale, ready);
+  const Seconds waited = passes.take_waited();
+  times.backward += lap.next() - waited - exchanged_in(runtime, times);
+  times.waited += waited;
+  if (!part.first) {
+    const auto in = runtime.crossing_in();
+    for (const std::span<float> gradients : in.gradients)
+      if (!gradients.empty()) send(peers_.back, gradients, before(), times);
+  }
+  flight.micro_batch = -1;
+  const bool needed = std::ranges::any_of(parts_, [&](const StagePart& other) {
+    return other.needs_data && &other != &part &&
+           std::ranges::find(other.passes, pass.micro_batch, &PassInFlight::micro_batch) !=
+               other.passes.end();
+  });
+  if (part.needs_data && !needed) batches_.erase(pass.micro_batch);
+}
+
+/// Gradients of copies go to the weights' owners, which then have theirs.
+void PipelineRuntime::sum_tied(const StepPasses& passes, PassTimes& times) {
+  for (const TiedWeight& w : borrowed_)
+    send(peers_.back, gradients_.span().subspan(w.range.first, w.range.count), w.other, times);
+  std::vector<float> theirs;
+  for (const TiedWeight& w : lent_) {
+    theirs.resize(w.range.count);
+    peers_.back.receive(std::as_writable_bytes(std::span(theirs)), w.other);
+    const auto ours = gradients_.span().subspan(w.range.first, w.range.count);
+    for (std::size_t i = 0; i < theirs.size(); ++i) ours[i] += theirs[i];
+  }
+  for (const ParameterRange& range : std::exchange(held_back_, {})) passes.ready(range);
+}
+
+}  // namespace reckon
