@@ -16,6 +16,7 @@ struct DropoutStream {
   float kept = 1;               // 1 / (1 - rate)
 };
 
+// `rate`: probability that an element is dropped.
 /// rate in [0, 1).
 inline DropoutStream dropout_stream(std::uint64_t seed, std::int64_t step, std::uint32_t layer,
                                     double rate) {

@@ -37,8 +37,10 @@ struct Sizes {
   std::int64_t vocabulary = 0;
 };
 Sizes read_sizes(ConfigJson& c, const Defaults& otherwise = {});
+// Base of the rotary angles (RotaryEmbedding::theta), no unit.
 /// rope_theta, or that of rope_parameters, where newer files have it.
 double rope_theta(ConfigJson& c, double otherwise);
+// Probability, 0..1.
 /// One rate stands for all: the network has one.
 double dropout_rate(ConfigJson& c, std::initializer_list<const char*> keys, double otherwise);
 /// Refuses a flag that changes the network in a way that is not covered.
@@ -55,7 +57,7 @@ std::int64_t labels(ConfigJson& c);
 /// Attention as Llama's, of the sizes.
 AttentionPart attention_of(const Sizes& s, double theta);
 Block block_of(const PartOp& mixer, const PartOp& feed_forward, NormPlace norm = NormPlace::before,
-               double scale = 1);
+               double scale = 1);  // factor on what each part adds to the residual
 /// As many tokens as `max_position_embeddings` says.
 void take_longest(ConfigJson& c, HuggingFaceModel& model, std::optional<std::int64_t> otherwise);
 

@@ -28,7 +28,7 @@ class PriceRows {
  private:
   using Key = std::tuple<Offering::Covers, std::string, std::string>;
   struct Prices {
-    std::vector<double> on_demand, spot;
+    std::vector<double> on_demand, spot;  // USD an hour of one item
   };
   std::map<Key, Prices> rows_;
 };
@@ -65,6 +65,7 @@ std::string_view text_at(const YamlNode& map, std::string_view key);
 const YamlNode* node_at(const YamlNode& map, std::string_view key);
 /// A price in USD: a number, not negative, and no more than the catalog believes of an hour.
 std::optional<double> price_in(std::string_view text);
+// As price_in().
 /// The price at a key; a mistake where it is none.
 std::optional<double> price_at(const YamlNode& map, std::string_view key, Mistakes& mistakes);
 

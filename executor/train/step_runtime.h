@@ -13,7 +13,7 @@ namespace reckon {
 /// A step's passes of micro-batches, as the training loop asks for them.
 struct StepPasses {
   std::int64_t count = 1;  // micro-batches
-  double scale = 1;        // of each one's loss
+  double scale = 1;        // factor on each one's loss
   /// Behind them, of exchanges in every pass: so many more of the last micro-batch, of scale 0.
   std::int64_t idle = 0;
   bool exchanged_every_pass = false;
@@ -51,7 +51,8 @@ class StepRuntime {
   virtual void begin_step() = 0;
   /// As GraphRuntime's.
   virtual double forward(const BatchView& batch, StepPosition position, bool training) = 0;
-  virtual void backward(double scale, const std::function<void(ParameterRange)>& ready) = 0;
+  virtual void backward(double scale,
+                        const std::function<void(ParameterRange)>& ready) = 0;  // of the loss
 
   /// What passes since the last call took of exchanges with ranks that share the model; the times
   /// of forward() and backward() have it in them.

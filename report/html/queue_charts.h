@@ -20,7 +20,9 @@ struct QueuePicture {
   QueueSeries series;
   TimeUnit unit;  // of the axis of time
 
-  double at(SimTime t) const { return to_seconds(t - series.begin).count() / unit.seconds; }
+  double at(SimTime t) const {
+    return to_seconds(t - series.begin).count() / unit.seconds;
+  }  // in `unit`
 };
 
 Chart queue_length(const QueuePicture& picture);
