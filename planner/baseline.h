@@ -44,8 +44,8 @@ struct BaselineVerdict {
   std::optional<Cause> cause;
   bool fails() const { return worse && (!cause || *cause == Cause::edit); }
 };
-/// `tolerance`: share by which today's score may be above that of then; 0.03 is 3 %.
 /// `swaps`: the score, where the baseline is a lock.
+/// `tolerance`: share by which today's score may be above that of then; 0.03 is 3 %.
 BaselineVerdict held_against_baseline(const Answer& answer, const Baseline& baseline,
                                       double tolerance, const Swaps* swaps = nullptr);
 

@@ -37,11 +37,11 @@ struct Sizes {
   std::int64_t vocabulary = 0;
 };
 Sizes read_sizes(ConfigJson& c, const Defaults& otherwise = {});
-// Base of the rotary angles (RotaryEmbedding::theta), no unit.
 /// rope_theta, or that of rope_parameters, where newer files have it.
+/// Base of the rotary angles (RotaryEmbedding::theta), no unit.
 double rope_theta(ConfigJson& c, double otherwise);
-// Probability, 0..1.
 /// One rate stands for all: the network has one.
+/// Probability, 0..1.
 double dropout_rate(ConfigJson& c, std::initializer_list<const char*> keys, double otherwise);
 /// Refuses a flag that changes the network in a way that is not covered.
 void refuse_flag(ConfigJson& c, const char* key, bool otherwise, std::string_view why);

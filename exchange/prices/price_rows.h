@@ -65,8 +65,8 @@ std::string_view text_at(const YamlNode& map, std::string_view key);
 const YamlNode* node_at(const YamlNode& map, std::string_view key);
 /// A price in USD: a number, not negative, and no more than the catalog believes of an hour.
 std::optional<double> price_in(std::string_view text);
-// As price_in().
 /// The price at a key; a mistake where it is none.
+/// As price_in().
 std::optional<double> price_at(const YamlNode& map, std::string_view key, Mistakes& mistakes);
 
 /// A format: it is asked for what the file must have, gets it part by part, and says what it found.

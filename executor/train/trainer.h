@@ -121,8 +121,8 @@ class Trainer {
   /// The beginning of that training: the schedule of the learning rate is that of all its steps.
   void train_until(std::int64_t steps_done, const TrainerHooks& hooks);
 
-  // Mean over its samples.
   /// Loss of a batch as it would be predicted now: no dropout, running statistics.
+  /// Mean over its samples.
   double evaluate(const BatchView& batch);
 
   const ParameterLayout& layout() const { return runtime_->layout(); }

@@ -16,11 +16,11 @@ constexpr auto words_of(Cause) {
 /// The order in which inputs are swapped; what is left over is the last one's.
 inline constexpr std::array kCauses{Cause::edit, Cause::prices, Cause::evidence, Cause::reckon};
 
-/// Of any one unit, that of the figure: seconds, USD, a score.
 /// A figure at each swap; infinite where there is no answer (no plan fits).
 ///
 /// `then` is what the lock says. All others are today's reckon: with the question, prices and
 /// evidence of then; with today's question; with today's prices too; with all of today.
+/// Of any one unit, that of the figure: seconds, USD, a score.
 struct Swaps {
   double then = 0, again = 0, edited = 0, repriced = 0, now = 0;
 };

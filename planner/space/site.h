@@ -61,13 +61,12 @@ struct Site {
   Diagnostics refused;  // why nothing can be planned on it
 };
 
-/// Everything on that hardware: prices of every place, shapes by the question's freedom, memory,
-/// one step of each by the step model that the forecast uses.
-/// Seconds.
-/// Mean time for which a request for spot nodes waits for a shortage to end, or for those that then
-/// replace them; 0 where none are asked for.
+/// Mean seconds for which a request for spot nodes waits for a shortage to end, or for those that
+/// then replace them; 0 where none are asked for.
 double wait_for_spot(const Site& site, const Offer& offer, int nodes);
 
+/// Everything on that hardware: prices of every place, shapes by the question's freedom, memory,
+/// one step of each by the step model that the forecast uses.
 Site make_site(const Question& question, const Hardware& hardware, const Catalog& catalog,
                const NetworkModel& network);
 

@@ -35,8 +35,8 @@ class Facts {
   explicit Facts(const Catalog& catalog) : catalog_(catalog) {
     table_.columns = {"number", "value", "unit", "range", "source", "date"};
   }
+  /// `scale`: how many SI units one `unit` is.
   template <class T>
-  // `scale`: SI units in one `unit`.
   void add(std::string_view name, const Fact<T>& fact, std::string_view unit, double scale) {
     const double value = plain(fact.value) / scale;
     std::string range;

@@ -88,8 +88,8 @@ class ServerState {
   void request_stop();
   /// kNoStop where nobody wants it.
   std::int64_t stop_step() const;
-  // Updates.
   /// Of a worker's last update, as ServerReport::delay; of synchronous workers 0.
+  /// Updates.
   double delay_of(int worker) const;
   /// Seconds spent on updating groups for `step`.
   Seconds apply_time(std::int64_t step) const;
