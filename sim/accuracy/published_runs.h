@@ -37,7 +37,7 @@ struct RunConfiguration {
   std::string_view variant;  // which gpt: llama3.1-405b
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_width = 0, feed_forward = 0;
   std::int64_t vocabulary = 0;
-  double parameters = 0;
+  double parameters = 0;  // a count
   std::int64_t experts = 0, experts_per_token = 0, shared_experts = 0;
   std::optional<bool> gated_feed_forward;
   double active_parameters = 0;  // those that one token meets

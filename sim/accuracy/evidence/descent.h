@@ -22,7 +22,7 @@ struct DescentProblem {
 };
 
 struct Descent {
-  double cost = 0;
+  double cost = 0;  // in the unit of DescentProblem::cost, as `enough` is
   Eigen::VectorXd x;
   Slope slope;  // at x
 };

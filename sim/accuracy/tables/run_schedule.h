@@ -11,7 +11,7 @@
 namespace reckon {
 
 struct SchedulePart {
-  double global_batch = 0;
+  double global_batch = 0;  // samples
   double epochs = 0;
 };
 struct Schedule {
