@@ -27,9 +27,9 @@ struct RunOutlook {
   std::optional<Quantiles> cost_usd;  // nullopt: a price is unknown
   double miss = 0;                    // probability that a limit is not kept
 };
-/// By replication; costs are empty where a price is unknown, and then keep no budget.
-RunOutlook outlook_of(const std::vector<double>& times,
-                      const std::vector<double>& costs,  // seconds, USD
+/// By replication, seconds and USD; costs are empty where a price is unknown, and then keep no
+/// budget.
+RunOutlook outlook_of(const std::vector<double>& times, const std::vector<double>& costs,
                       const RunLimits& limits);
 
 /// Where the run is.

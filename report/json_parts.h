@@ -18,9 +18,7 @@ using Json = nlohmann::ordered_json;
 inline Json head(const char* command) { return {{"schema_version", 1}, {"command", command}}; }
 
 /// Unknown, and what never ends, is null.
-inline Json number(double v) {
-  return std::isfinite(v) ? Json(v) : Json(nullptr);
-}  // in the key's unit
+inline Json number(double v) { return std::isfinite(v) ? Json(v) : Json(nullptr); }
 inline Json text_or_null(const std::string& s) { return s.empty() ? Json(nullptr) : Json(s); }
 
 inline Json json_of(const Quantiles& q) {

@@ -51,8 +51,8 @@ class StepRuntime {
   virtual void begin_step() = 0;
   /// As GraphRuntime's.
   virtual double forward(const BatchView& batch, StepPosition position, bool training) = 0;
-  virtual void backward(double scale,
-                        const std::function<void(ParameterRange)>& ready) = 0;  // of the loss
+  /// `scale`: factor on the loss.
+  virtual void backward(double scale, const std::function<void(ParameterRange)>& ready) = 0;
 
   /// What passes since the last call took of exchanges with ranks that share the model; the times
   /// of forward() and backward() have it in them.

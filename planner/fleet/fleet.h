@@ -80,8 +80,8 @@ struct FleetChoice {
 struct FleetLimit {
   std::string name;               // "quota", "deadlines", "budget", "period"
   std::optional<double> without;  // USD or seconds of the objective, if it were not there
-  std::optional<double>
-      needed;        // in `unit`: the least that makes a plan fit, the others as they are
+  // In `unit`: the least that makes a plan fit, the others as they are.
+  std::optional<double> needed;
   std::string unit;  // of `needed`: "USD", "s later", "accelerators more"
 };
 

@@ -20,8 +20,8 @@ struct LockedPrice {
   std::vector<std::string> zones;
   std::string covers, item;  // to_text(Offering::Covers), "storage"
   int count = 1;
-  std::optional<double> on_demand_usd_per_hour,
-      spot_usd_per_hour;  // of `count` of the item together
+  // Of `count` of the item together:
+  std::optional<double> on_demand_usd_per_hour, spot_usd_per_hour;
   std::optional<double> on_demand_usd_per_second, spot_usd_per_second;
   std::string date, source;
   bool suspect = false;

@@ -32,8 +32,8 @@ class Outlook {
 
  private:
   struct DrawnSite {
-    std::vector<double> step,
-        reclaim;  // factors by replication, over the medians; empty: unplannable
+    // Factors by replication, over the medians; empty: unplannable.
+    std::vector<double> step, reclaim;
   };
   DrawnSite draw(const Candidate& first) const;
   const DrawnSite& site_of(const Candidate& candidate);

@@ -20,9 +20,8 @@ struct QueuePicture {
   QueueSeries series;
   TimeUnit unit;  // of the axis of time
 
-  double at(SimTime t) const {
-    return to_seconds(t - series.begin).count() / unit.seconds;
-  }  // in `unit`
+  /// In `unit`, from the series' begin.
+  double at(SimTime t) const { return to_seconds(t - series.begin).count() / unit.seconds; }
 };
 
 Chart queue_length(const QueuePicture& picture);
