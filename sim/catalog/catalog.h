@@ -295,8 +295,8 @@ struct LinkClass {
   // Of accelerators' collectives, where they were measured (docs/models/network.md); else none:
   std::optional<Fact<Seconds>> call;   // once a collective
   std::optional<Fact<double>> pieces;  // c of L + w + c sqrt(L w), no unit
-  std::optional<Fact<double>>
-      reduction;  // factor: all-reduces that switches add up are so much faster
+  // Factor by which all-reduces that switches add up are faster.
+  std::optional<Fact<double>> reduction;
 };
 
 /// Numbers of the operators' software and of the providers' rules, by key:

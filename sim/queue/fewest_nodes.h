@@ -14,7 +14,7 @@ inline constexpr int kMostNodesTried = 65'536;
 struct NodesTried {
   int nodes = 0;
   TraceResult result;
-  std::optional<double> value;  // of the limit's metric
+  std::optional<double> value;  // of the limit's metric, in Expectation::value's unit
   bool holds = false;
 };
 
@@ -22,7 +22,7 @@ struct NodesTried {
 struct ChangeTried {
   std::string change;                      // "cluster.scheduler.policy=sjf"
   std::optional<SchedulingPolicy> policy;  // of a change of nothing but the order
-  std::optional<double> value;
+  std::optional<double> value;             // likewise
   bool holds = false;
   std::optional<double> cost_of_week;  // of all nodes; nullopt: unknown
 };

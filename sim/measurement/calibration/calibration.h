@@ -42,9 +42,9 @@ struct WaitingTimes {
 struct CalibratedRow {
   std::string name;  // "mlp: step"
   std::string unit;
-  double measured = 0, before = 0,
-         after = 0;  // in `unit`: forecast with the catalog, with the overlay
-  int values = 0;    // steps, saves, ... behind it
+  // In `unit`; before and after: forecast with the catalog, with the overlay.
+  double measured = 0, before = 0, after = 0;
+  int values = 0;  // steps, saves, ... behind it
 };
 
 struct HeldOut {

@@ -41,8 +41,8 @@ struct GroupFit {
 /// for of which nothing is known but that it is one of them.
 GroupFit::Stack middle_of(const GroupFit& fit);
 
-using FitLogs =
-    Eigen::Matrix<double, kFittedNumbers, 1>;  // natural logarithms, in the order of kFittedNumbers
+/// Natural logarithms, in the order of kFittedNumbers.
+using FitLogs = Eigen::Matrix<double, kFittedNumbers, 1>;
 FitLogs logs_of(const Efficiency& e);
 /// How far a row's numbers may lie from its prior: standard deviations of the logarithms.
 const FitLogs& prior_spread();
