@@ -20,7 +20,7 @@ class LossScale {
 
   explicit LossScale(float first = kFirst) : kept_{first, 0, 0} {}
 
-  double scale() const { return double{kept_[0]}; }
+  double scale() const { return double{kept_[0]}; }  // factor on the loss
   /// Steps in a row without an overflow, since the scale has changed.
   std::int64_t good_steps() const { return static_cast<std::int64_t>(kept_[1]); }
   /// All that updated nothing: the optimizer does not count them.

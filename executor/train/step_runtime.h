@@ -50,6 +50,7 @@ class StepRuntime {
   /// Before the first pass of a step: the parameters are those of the exchange, gradients zero.
   virtual void begin_step() = 0;
   /// As GraphRuntime's.
+  /// The loss; mean over the samples.
   virtual double forward(const BatchView& batch, StepPosition position, bool training) = 0;
   /// `scale`: factor on the loss.
   virtual void backward(double scale, const std::function<void(ParameterRange)>& ready) = 0;

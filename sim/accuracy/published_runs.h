@@ -62,7 +62,7 @@ struct RunConfiguration {
   std::optional<bool> sequence_parallel;  // else: with tensor parallelism
   std::optional<bool> overlap;            // of transfers with arithmetic; else: they do
   double micro_batch = 0;  // of one replica in one forward pass; 0.5: two devices share a sample
-  double batch_per_accelerator = 0;
+  double batch_per_accelerator = 0;  // samples
   std::int64_t global_batch = 0;
   std::int64_t sequence_length = 0;
   std::string_view recompute;  // none, selective, full, unknown

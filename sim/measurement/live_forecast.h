@@ -49,8 +49,8 @@ class MeasuredFactor {
 
   /// Logarithm of the mean of the values to come: its centre, and the standard deviation of what is
   /// not known of that mean.
-  double centre() const;  // ln of a factor
-  double spread() const { return belief().spread(); }
+  double centre() const;                               // ln of a factor
+  double spread() const { return belief().spread(); }  // of ln, one standard deviation
   /// By replication: of the mean of `to_come` values (at least one), whose own noise is in it.
   /// Factors, not their logarithms.
   std::vector<double> factors(double to_come) const;
@@ -60,7 +60,7 @@ class MeasuredFactor {
 
   std::vector<double> logs_;    // ln of the replications' factors
   std::vector<double> scores_;  // by replication: where in the law it stands, in deviations
-  double middle_ = 0, spread_ = 0, noise_ = 0;  // before any value
+  double middle_ = 0, spread_ = 0, noise_ = 0;  // of ln, before any value
   BlockMeans values_;
   double sum_ = 0;  // of the factors
   std::int64_t count_ = 0;

@@ -89,6 +89,7 @@ struct QueueRecord {
 std::optional<QueueRecord> record_queue(const TraceQuestion& question);
 
 /// Of a metric of traces (is_of_trace); nullopt: the trace's kind does not tell it.
+/// In Expectation::value's unit.
 std::optional<double> value_of(const Expectation& expectation, const TraceResult& result);
 
 }  // namespace reckon

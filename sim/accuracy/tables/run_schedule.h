@@ -16,7 +16,7 @@ struct SchedulePart {
 };
 struct Schedule {
   std::vector<SchedulePart> parts;
-  double image_cost = 1;  // of an image, against one of the network's own size
+  double image_cost = 1;  // factor: of an image, against one of the network's own size
 };
 
 /// What an image costs in the mean where training begins with small ones: 128, 224 and 288 pixels

@@ -20,7 +20,7 @@ struct LinearProgram {
     double low = -kNone, high = kNone;  // of the row's A x
     std::vector<Entry> entries;         // of distinct columns
   };
-  std::vector<double> gain;  // by column
+  std::vector<double> gain;  // objective per unit of x, by column
   std::vector<Row> rows;
 
   std::size_t add_column(double gain_of_it);

@@ -91,7 +91,7 @@ struct FrameworkRules {
   Fact<double> fragmentation;  // a share: reserved by the caching allocator over allocated, less 1
   Bytes buffers_per_parameter{};  // of the stack, besides gradients and optimizer
   bool keeps_scores = false;      // the stack's attention keeps its softmax's output
-  Fact<double> memory_spread;     // memory_deviation where nothing comparable was measured
+  Fact<double> memory_spread;     // of ln: memory_deviation where nothing comparable was measured
   /// ln(measured peak / predicted) of the tensors: mean and standard deviation of one more run; 0:
   /// the prediction is exact.
   double memory_mean = 0, memory_deviation = 0;

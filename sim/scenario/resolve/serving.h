@@ -62,7 +62,7 @@ struct ServingPlan {
   int replicas_per_node() const { return std::max(1, pool().accelerators_per_node); }
   int most_replicas() const { return pool().nodes_max * replicas_per_node(); }
   double rate_at(Seconds since_start) const;  // requests a second
-  double rate_mean() const;                   // over a day
+  double rate_mean() const;                   // requests a second, over a day
 };
 
 /// Whether the scenario also trains: `workload` or `jobs`.

@@ -28,7 +28,7 @@ constexpr auto words_of(TraceFormat) {
 /// How fast jobs run where: `pace` and `across_leaves` as written.
 struct PaceSpec {
   std::map<std::string, double> by_pool;  // factor over that for which lengths are said; others: 1
-  std::optional<double> across_leaves;    // besides, on nodes of several leaves
+  std::optional<double> across_leaves;    // factor besides, on nodes of several leaves
   bool given() const { return !by_pool.empty() || across_leaves.has_value(); }
 };
 
