@@ -6,12 +6,12 @@
 namespace reckon {
 
 struct AdamW {
-  float learning_rate = 1e-3f;
-  float beta1 = 0.9f;
-  float beta2 = 0.999f;
-  float epsilon = 1e-8f;
-  float weight_decay = 0;    // decoupled: times the learning rate, taken from the weight itself
-  float gradient_scale = 1;  // the gradient is multiplied by it first: mean of ranks, clipping
+  float learning_rate = 1e-3f;  // times the update
+  float beta1 = 0.9f;           // share of the first moment that is kept each step
+  float beta2 = 0.999f;         // of the second
+  float epsilon = 1e-8f;        // added to the root of the second moment
+  float weight_decay = 0;       // decoupled: times the learning rate, taken from the weight itself
+  float gradient_scale = 1;     // the gradient is multiplied by it first: mean of ranks, clipping
 };
 
 /// Algorithm 2 of [Loshchilov & Hutter 2019, "Decoupled weight decay regularization",

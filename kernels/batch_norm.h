@@ -12,7 +12,7 @@ namespace reckon::gpu {
 
 struct BatchNormShape {
   std::int64_t rows = 0, channels = 0;
-  float epsilon = 1e-5f, momentum = 0.1f;
+  float epsilon = 1e-5f, momentum = 0.1f;  // added to the variance; weight of a new batch
 };
 /// Floats of scratch memory for every function here.
 std::int64_t batch_norm_scratch(const BatchNormShape& s);

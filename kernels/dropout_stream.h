@@ -17,6 +17,7 @@ struct DropoutStream {
 };
 
 /// rate in [0, 1).
+/// `rate`: probability that an element is dropped.
 inline DropoutStream dropout_stream(std::uint64_t seed, std::int64_t step, std::uint32_t layer,
                                     double rate) {
   constexpr std::uint32_t kDropout = 0x44524f50;  // keeps these streams apart from all others

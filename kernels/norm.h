@@ -14,8 +14,8 @@ namespace reckon::gpu {
 /// + 16)) * |y's terms|, u the roundoff of E.
 struct NormShape {
   std::int64_t rows = 0, width = 0;
-  bool centred = true;  // layer norm; else root mean square norm, which has no mean and no bias
-  float epsilon = 1e-5f;
+  bool centred = true;    // layer norm; else root mean square norm, which has no mean and no bias
+  float epsilon = 1e-5f;  // added to the variance, or to the mean square
 };
 
 /// mean (null where not centred), inverse: (rows), kept for the backward pass. bias may be null.

@@ -58,6 +58,6 @@ class FlatOptimizer {
 double squared_norm(std::span<const float> values);
 /// What gradients are multiplied by so that their norm is at most `most`: min(1, most / norm)
 /// [Pascanu 2013, arXiv:1211.5063, algorithm 1]. most <= 0: no clipping.
-double clip_scale(double squared_norm, double most);
+double clip_scale(double squared_norm, double most);  // a factor, 0..1
 
 }  // namespace reckon

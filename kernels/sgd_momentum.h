@@ -6,10 +6,10 @@
 namespace reckon {
 
 struct SgdMomentum {
-  float learning_rate = 0.1f;
-  float momentum = 0.9f;
-  float weight_decay = 0;    // L2, added to the gradient
-  float gradient_scale = 1;  // the gradient is multiplied by it first: mean of ranks, clipping
+  float learning_rate = 0.1f;  // times the velocity
+  float momentum = 0.9f;       // share of the velocity that is kept each step
+  float weight_decay = 0;      // L2, added to the gradient
+  float gradient_scale = 1;    // the gradient is multiplied by it first: mean of ranks, clipping
 };
 
 /// velocity = momentum * velocity + (gradient_scale * gradient + weight_decay * weight); weight -=

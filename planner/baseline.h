@@ -14,10 +14,10 @@ namespace reckon::planner {
 struct Baseline {
   std::string name;  // of the file
   /// Of the `planned:` block: the means when it was made; nullopt: the file has none.
-  std::optional<double> time_then, cost_then;
-  std::optional<double> score_then;
-  std::string catalog_then, prices_then;  // digest, date; "": not said
-  std::uint64_t seed = 1;                 // of the forecast then
+  std::optional<double> time_then, cost_then;  // seconds, USD
+  std::optional<double> score_then;            // unit as score_of()'s
+  std::string catalog_then, prices_then;       // digest, date; "": not said
+  std::uint64_t seed = 1;                      // of the forecast then
   int replications = 0;
   std::optional<Plan> plan;        // with today's catalog; nullopt: it is no plan any more
   Diagnostics no_plan;             // why
@@ -36,8 +36,8 @@ Expected<void> judge_today(Baseline& baseline, const Question& question, const A
 
 struct BaselineVerdict {
   double before = 0;   // score: then, where the file says it, else what it would be today
-  double now = 0;      // of today's best; infinite: no plan fits
-  double change = 0;   // now / before - 1; 0 where both are 0
+  double now = 0;      // of today's best, in the same unit; infinite: no plan fits
+  double change = 0;   // now / before - 1, a share; 0 where both are 0
   bool worse = false;  // by more than the tolerance, or no plan fits
   /// Of a baseline that is a lock: what made it worse; it fails by an edit only. nullopt: it is not
   /// worse, or no lock says.
@@ -45,6 +45,7 @@ struct BaselineVerdict {
   bool fails() const { return worse && (!cause || *cause == Cause::edit); }
 };
 /// `swaps`: the score, where the baseline is a lock.
+/// `tolerance`: share by which today's score may be above that of then; 0.03 is 3 %.
 BaselineVerdict held_against_baseline(const Answer& answer, const Baseline& baseline,
                                       double tolerance, const Swaps* swaps = nullptr);
 

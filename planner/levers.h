@@ -25,6 +25,6 @@ bool moves(const Plan& plan, const RankedPlan& of, const RankedPlan& chosen, Lev
 
 /// The plan with the lever's number times the factor.
 Plan with_lever(Plan plan, const RankedPlan& of, const RankedPlan& chosen, Lever lever,
-                double factor);
+                double factor);  // new over old number
 
 }  // namespace reckon::planner

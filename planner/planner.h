@@ -18,8 +18,8 @@ enum class LimitKind { deadline, budget, quota, nodes, memory, residency, carbon
 std::string_view to_text(LimitKind kind);
 
 struct Shortfall {
-  std::string of;  // the quota's place
-  double asked = 0, needed = 0;
+  std::string of;                // the quota's place
+  double asked = 0, needed = 0;  // accelerators
 };
 
 /// What a limit would have to become for a plan to fit.
@@ -71,8 +71,8 @@ struct PlannerOptions {
   /// The scenario's otherwise; where neither says a number, as many as the effort does for.
   std::optional<int> replications;
   /// Events that the lives of a search may have in all, about (SpaceOptions).
-  double effort = 4e6;
-  bool prune = true;  // by bounds; without: to see what they are worth
+  double effort = 4e6;  // events
+  bool prune = true;    // by bounds; without: to see what they are worth
   int threads = 0;
   std::size_t keep = 5;  // plans in the answer
   /// Up to so many candidates that no bound excludes are all forecast: the answer is exact then.

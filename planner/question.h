@@ -29,8 +29,8 @@ struct Limit {
 };
 /// The number that a limit is held against: the mean of the replications, or their quantile.
 double held_against(const Limit& limit, const Quantiles& mean, const std::vector<double>& values);
-double held_against(const Limit& limit, const std::vector<double>& values);
-double mean_of(const std::vector<double>& values);
+double held_against(const Limit& limit, const std::vector<double>& values);  // in the limit's unit
+double mean_of(const std::vector<double>& values);                           // in the values' unit
 
 /// A share of a gang's nodes that is not spot.
 struct BaseShare {
@@ -41,8 +41,8 @@ struct BaseShare {
 /// Nodes of the workers' pool as shares of the gang's, rounded up: from `least`, where it begins,
 /// up to `most`. Of the same two the pool has a fixed size: more than one are spare nodes.
 struct PoolBounds {
-  std::string text;  // as written; "": as many as the gang, and no fewer
-  double least = 1, most = 1;
+  std::string text;            // as written; "": as many as the gang, and no fewer
+  double least = 1, most = 1;  // over the gang's nodes: 1 is as many
   bool autoscaled() const { return least < most; }
   int least_nodes(int gang) const;
   int most_nodes(int gang) const;
@@ -116,7 +116,7 @@ struct Question {
   /// "gcp/us-central1/H100-SXM5-80" -> accelerators, bought in any way; with "/spot" and the like
   /// behind it of those bought so.
   std::map<std::string, int> quota;
-  std::optional<double> memory_share;  // of an accelerator's that may be used
+  std::optional<double> memory_share;  // of an accelerator's that may be used, 0..1
   std::optional<Bytes> memory;
   std::optional<int> max_nodes;        // at once
   std::vector<std::string> residency;  // jurisdictions that a region may be under; empty: any

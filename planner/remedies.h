@@ -27,7 +27,8 @@ struct RunOutlook {
   std::optional<Quantiles> cost_usd;  // nullopt: a price is unknown
   double miss = 0;                    // probability that a limit is not kept
 };
-/// By replication; costs are empty where a price is unknown, and then keep no budget.
+/// By replication, seconds and USD; costs are empty where a price is unknown, and then keep no
+/// budget.
 RunOutlook outlook_of(const std::vector<double>& times, const std::vector<double>& costs,
                       const RunLimits& limits);
 
@@ -44,7 +45,7 @@ struct RunSoFar {
 /// the logarithm).
 struct PlanHere {
   Plan plan;
-  double step_factor = 1, step_spread = 0;
+  double step_factor = 1, step_spread = 0;  // factor; standard deviation of ln
 };
 
 /// Seconds and USD of `steps` steps of the plan from a start on, by replication: the forecast's
@@ -95,7 +96,7 @@ std::vector<Remedy> remedies(const RemedyQuestion& question, const NetworkModel&
 
 /// A limit is told to be missed from this probability on, and a remedy is one that at least halves
 /// it.
-inline constexpr double kMissedFrom = 0.2;
-inline constexpr double kHelpsBy = 0.5;
+inline constexpr double kMissedFrom = 0.2;  // probability
+inline constexpr double kHelpsBy = 0.5;     // factor on that probability
 
 }  // namespace reckon::planner

@@ -44,7 +44,7 @@ std::string mfu_text(const StepEstimate& step);
 std::string probability_text(double share, int n);
 
 struct TimeUnit {
-  double seconds;
+  double seconds;  // in one of it
   const char* name;
 };
 /// The largest unit in which the time is more than a handful: deadlines are written in hours, so

@@ -18,7 +18,7 @@ std::string lower_case(std::string_view text);
 std::string engine_text(std::string_view what, std::string_view engine);
 
 /// '#' for every `1 / width` of the whole, at least one where there is anything at all.
-std::string bar(double share, int width);
+std::string bar(double share, int width);  // share: 0..1
 
 /// Rows of cells with the columns aligned. Tables put cells that start with a digit or a sign to
 /// the right; lists of facts put everything to the left.

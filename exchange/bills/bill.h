@@ -47,9 +47,9 @@ struct BillLine {
   std::optional<Offering::Covers> covers;
   CapacityType capacity = CapacityType::on_demand;  // of compute
   std::string region;
-  std::string name;  // the bill's own words
-  std::string unit;  // of quantity: "h", "GB-month", "GB"; "": none that counts
-  double quantity = 0;
+  std::string name;     // the bill's own words
+  std::string unit;     // of quantity: "h", "GB-month", "GB"; "": none that counts
+  double quantity = 0;  // in `unit`
   double usd = 0;
   std::int64_t rows = 0;
 };

@@ -45,7 +45,7 @@ struct BillCalibration {
     std::string what;     // "p5.48xlarge spot us-east-1"
     std::string unit;     // "USD/h", "USD/GB-month"
     double usd = 0;       // of one unit
-    double quantity = 0;  // that it was learnt from
+    double quantity = 0;  // in the unit's denominator (h, GB-month): that it was learnt from
   };
   std::vector<Learnt> learnt;
   std::vector<std::string> notes;            // sentences: what could not be learnt, and why

@@ -48,6 +48,7 @@ class BillRow {
   /// The first of these that is not empty.
   std::string_view first(std::initializer_list<std::string_view> names) const;
   /// 0 where it is empty; a mistake where it is no number.
+  /// In the column's own unit.
   double number(std::string_view name) const;
   double first_number(std::initializer_list<std::string_view> names) const;
   /// A mistake unless the column, which may be missing, says USD.

@@ -131,7 +131,8 @@ void PoolsOfJob::leave_wiring_out(ImportedContainer& container) {
                                                     "WORLD_SIZE",        "MASTER_ADDR",
                                                     "MASTER_PORT",       "JAX_COORDINATOR_ADDRESS",
                                                     "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"};
-  // What reckon's own pods have where a root that is read-only needs it (kubernetes_pods.cpp).
+  // What reckon's own pods have where a root that is read-only needs it
+  // (exchange/kubernetes/pods.cpp).
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOwnPods{
       {{"HOME", "/tmp"}, {"USER", "reckon"}, {"PYTHONUNBUFFERED", "1"}}};
   const bool ours = container.environment.contains("RECKON_JOB_DIR");

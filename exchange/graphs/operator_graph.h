@@ -34,7 +34,7 @@ struct OperatorGraph {
 struct UnmappedKind {
   std::string kind;
   int nodes = 0;
-  double share = 0;  // of the numbers that a forward pass of the network reads and writes
+  double share = 0;  // 0..1, of the numbers that a forward pass of the network reads and writes
 };
 struct ImportedGraph {
   ModelGraph model;

@@ -29,6 +29,7 @@ class ConfigJson {
   /// Whole numbers of 1 and above, or `least`. Absent or null: `otherwise`; nullopt: it is missing.
   std::int64_t number(const std::string& key, std::optional<std::int64_t> otherwise,
                       std::int64_t least = 1);
+  /// Any number, as it stands. Absent or null: `otherwise`.
   double real(const std::string& key, double otherwise);
   bool flag(const std::string& key, bool otherwise);
   std::string text(const std::string& key, const std::string& otherwise);

@@ -38,8 +38,10 @@ struct Sizes {
 };
 Sizes read_sizes(ConfigJson& c, const Defaults& otherwise = {});
 /// rope_theta, or that of rope_parameters, where newer files have it.
+/// Base of the rotary angles (RotaryEmbedding::theta), no unit.
 double rope_theta(ConfigJson& c, double otherwise);
 /// One rate stands for all: the network has one.
+/// Probability, 0..1.
 double dropout_rate(ConfigJson& c, std::initializer_list<const char*> keys, double otherwise);
 /// Refuses a flag that changes the network in a way that is not covered.
 void refuse_flag(ConfigJson& c, const char* key, bool otherwise, std::string_view why);
@@ -55,7 +57,7 @@ std::int64_t labels(ConfigJson& c);
 /// Attention as Llama's, of the sizes.
 AttentionPart attention_of(const Sizes& s, double theta);
 Block block_of(const PartOp& mixer, const PartOp& feed_forward, NormPlace norm = NormPlace::before,
-               double scale = 1);
+               double scale = 1);  // factor on what each part adds to the residual
 /// As many tokens as `max_position_embeddings` says.
 void take_longest(ConfigJson& c, HuggingFaceModel& model, std::optional<std::int64_t> otherwise);
 

@@ -28,7 +28,7 @@ class PriceRows {
  private:
   using Key = std::tuple<Offering::Covers, std::string, std::string>;
   struct Prices {
-    std::vector<double> on_demand, spot;
+    std::vector<double> on_demand, spot;  // USD an hour of one item
   };
   std::map<Key, Prices> rows_;
 };
@@ -66,6 +66,7 @@ const YamlNode* node_at(const YamlNode& map, std::string_view key);
 /// A price in USD: a number, not negative, and no more than the catalog believes of an hour.
 std::optional<double> price_in(std::string_view text);
 /// The price at a key; a mistake where it is none.
+/// As price_in().
 std::optional<double> price_at(const YamlNode& map, std::string_view key, Mistakes& mistakes);
 
 /// A format: it is asked for what the file must have, gets it part by part, and says what it found.

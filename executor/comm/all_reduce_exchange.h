@@ -13,7 +13,7 @@ namespace reckon {
 struct AllReduceOptions {
   OptimizerRule optimizer;
   std::vector<TrainedRange> trained;  // of the flat buffer; others keep their values
-  double clip_norm = 0;               // of the global gradient; 0: no clipping
+  double clip_norm = 0;               // L2 norm of the global gradient at most; 0: no clipping
   bool overlap = true;                // with the backward pass; else all of it after
   /// Sum of squares of the gradients of this rank's part of the network -> of all of it; empty: it
   /// is all.

@@ -34,7 +34,7 @@ struct ExchangeTimes {
   Bytes sent{};                             // by this rank, payload
   /// Asynchronous parameter servers: others' updates between this rank's pull and its own update,
   /// mean over groups of layers.
-  double delay = 0;
+  double delay = 0;  // updates
   /// Nothing was updated on any rank: a gradient of one was not finite (scaled_by()).
   bool skipped = false;
   /// The step to take next: step + 1; later where the others went on without this rank's gradients

@@ -8,7 +8,7 @@
 namespace reckon {
 
 struct GradientScaling {
-  double scale = 0;          // of the gradients; 0: they are what they are, and are not looked at
+  double scale = 0;  // factor on the gradients; 0: they are what they are, and are not looked at
   std::int64_t skipped = 0;  // steps that updated nothing
 
   bool on() const { return scale > 0; }

@@ -17,7 +17,7 @@ struct ZeroOptions {
   std::vector<TrainedRange> trained;  // of the flat buffer
   std::vector<ZeroBlock> blocks;      // ascending; every trained element is in one
   int stage = 1;
-  double clip_norm = 0;  // of the global gradient; 0: no clipping
+  double clip_norm = 0;  // L2 norm of the global gradient at most; 0: no clipping
   bool overlap = true;   // reductions with the backward pass; else all of them after it
   /// Sum of squares of the gradients of this rank's part of the network -> of all of it; empty: it
   /// is all.

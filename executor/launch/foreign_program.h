@@ -62,8 +62,8 @@ class ForeignProgram {
     std::int64_t step = 0;  // done
     Seconds at{};
     std::optional<Seconds> seconds;
-    std::optional<double> loss;
-    bool start = false;  // nothing was done here: the attempt goes on from it
+    std::optional<double> loss;  // as the program prints it
+    bool start = false;          // nothing was done here: the attempt goes on from it
   };
   /// A rank's first step in the attempt.
   struct Voice {

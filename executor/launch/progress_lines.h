@@ -18,8 +18,8 @@ struct LogProgress {
   std::optional<std::int64_t> step;
   std::optional<std::int64_t> bar;  // the step is of a progress bar of so many: of which, is open
   std::optional<Seconds> seconds;   // of one step
-  std::optional<double> samples_per_second, loss;
-  std::optional<std::int64_t> checkpoint;  // a checkpoint was saved behind so many steps
+  std::optional<double> samples_per_second, loss;  // as the program prints them
+  std::optional<std::int64_t> checkpoint;          // a checkpoint was saved behind so many steps
   /// It speaks of going on, restoring or loading behind so many steps. Where `step` is the same
   /// number it may be a step's line for all that: "step 12, loading data took 0.1 s".
   std::optional<std::int64_t> resumed;

@@ -21,7 +21,7 @@ struct RunStatus {
   std::string phase;  // "starting", "computing", ..., "waiting"
   std::int64_t attempt = 0;
   std::int64_t steps_done = 0, steps = 0;
-  std::optional<double> loss;
+  std::optional<double> loss;             // of the last step that told one, as the program says it
   SamplesPerSecond samples_per_second{};  // of the last second
   Seconds step{}, step_forecast{};        // median of the last steps; 0: none yet
   std::int64_t interruptions = 0;
@@ -67,7 +67,7 @@ class RunTracker {
   void saved(Seconds blocked) { live_.add_save(blocked); }
   /// So many steps of rank 0 are to be done again, and of all ranks in the mean; the time that the
   /// latter took.
-  Seconds interrupted(std::int64_t of_first, double of_all);
+  Seconds interrupted(std::int64_t of_first, double of_all);  // both in steps
 
   /// No step of this attempt is done yet.
   bool at_start() const { return first_step_of_start_; }
@@ -84,7 +84,7 @@ class RunTracker {
   LiveForecast live_;
   std::optional<RunSpending> spending_;
   std::deque<double> recent_;  // seconds of the last steps
-  double samples_ = 0;
+  double samples_ = 0;         // of the last step, of all ranks
   bool first_step_of_start_ = true;
 };
 

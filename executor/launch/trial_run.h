@@ -28,7 +28,7 @@ struct TrialOptions {
 struct TrialSample {
   std::vector<double> seconds;               // of a step; one for each line that told, in order
   std::int64_t steps = 0;                    // that they stand for
-  std::optional<double> loss;                // the last
+  std::optional<double> loss;                // the last, as the program prints it
   std::optional<double> samples_per_second;  // as the program says, the last
   std::string clock;  // whose: "the program's own clock", "the time between its lines"
   std::vector<std::string> warnings;

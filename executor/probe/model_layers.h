@@ -19,7 +19,7 @@ struct ProbedLayer {
 
 struct LayerLimits {
   Flops flops{};        // of one forward pass: what would take too long is left out
-  double elements = 0;  // of its tensors
+  double elements = 0;  // numbers in its tensors, weights and batch together
   int most = 4;         // shapes of a kind
 };
 

@@ -29,7 +29,7 @@ struct ProbeBench {
 };
 
 /// What would take longer for one repetition, in budgets of the rule, is left out.
-inline constexpr double kLongestInBudgets = 5;
+inline constexpr double kLongestInBudgets = 5;  // times RepeatRule::budget
 
 /// Matrix products by all threads, fp32 and fp64: square ones from 128 on, and some with few rows;
 /// those that would take too long are left out.

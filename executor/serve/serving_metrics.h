@@ -38,11 +38,11 @@ class ServingMetrics {
   std::string model_;
   std::map<unsigned, std::uint64_t> requests_;  // by status
   std::array<std::uint64_t, kBounds.size() + 1> latencies_{};
-  double latency_sum_ = 0, outside_sum_ = 0;
+  double latency_sum_ = 0, outside_sum_ = 0;  // seconds
   std::uint64_t outside_count_ = 0;
   struct Batches {
     std::uint64_t batches = 0, instances = 0;
-    double busy = 0;
+    double busy = 0;  // seconds
   };
   std::map<std::size_t, Batches> by_size_;  // by the power of two that holds them
   std::map<std::size_t, double> alone_;     // seconds, by instances

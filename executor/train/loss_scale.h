@@ -12,15 +12,15 @@ namespace reckon {
 /// in a row without an overflow, halved behind a step with one, which updates nothing.
 class LossScale {
  public:
-  static constexpr float kFirst = 65536;
+  static constexpr float kFirst = 65536;  // factor on the loss, 2^16
   static constexpr std::int64_t kGrowsBehind = 2000;
   /// Where the smallest normal gradient of fp16 would be scaled below its spacing: no scale is of
   /// use any more.
-  static constexpr float kLeast = 0x1p-24f;
+  static constexpr float kLeast = 0x1p-24f;  // factor on the loss
 
   explicit LossScale(float first = kFirst) : kept_{first, 0, 0} {}
 
-  double scale() const { return double{kept_[0]}; }
+  double scale() const { return double{kept_[0]}; }  // factor on the loss
   /// Steps in a row without an overflow, since the scale has changed.
   std::int64_t good_steps() const { return static_cast<std::int64_t>(kept_[1]); }
   /// All that updated nothing: the optimizer does not count them.

@@ -13,7 +13,7 @@ namespace reckon {
 /// A step's passes of micro-batches, as the training loop asks for them.
 struct StepPasses {
   std::int64_t count = 1;  // micro-batches
-  double scale = 1;        // of each one's loss
+  double scale = 1;        // factor on each one's loss
   /// Behind them, of exchanges in every pass: so many more of the last micro-batch, of scale 0.
   std::int64_t idle = 0;
   bool exchanged_every_pass = false;
@@ -50,7 +50,9 @@ class StepRuntime {
   /// Before the first pass of a step: the parameters are those of the exchange, gradients zero.
   virtual void begin_step() = 0;
   /// As GraphRuntime's.
+  /// The loss; mean over the samples.
   virtual double forward(const BatchView& batch, StepPosition position, bool training) = 0;
+  /// `scale`: factor on the loss.
   virtual void backward(double scale, const std::function<void(ParameterRange)>& ready) = 0;
 
   /// What passes since the last call took of exchanges with ranks that share the model; the times

@@ -29,7 +29,7 @@ struct RankShare {
   /// with fewer passes take part in the rest.
   std::int64_t idle_passes = 0;
   /// Of its mean loss in the mean over all ranks': not 1 where shares are unequal.
-  double weight = 1;
+  double weight = 1;  // factor
 };
 /// `rank` of `workers` ranks with equal shares. Backup workers have shares too, beside the plan's
 /// global batch. Where an elastic job has lost some, the global batch does not come out even: then
@@ -57,9 +57,9 @@ struct StepMeasurement {
   std::int64_t samples = 0;  // of all ranks
   double loss = 0;           // mean over the samples of all ranks, before the update; of a pipeline
                              // see PassTimes::loss
-  double learning_rate = 0;
-  double loss_scale = 1;  // of fp16: what this step's was; exchange.skipped: it was too large
-  Seconds seconds{};      // since the step before was measured; `checkpoint` among it
+  double learning_rate = 0;  // of this step, by the schedule
+  double loss_scale = 1;     // of fp16: factor of this step; exchange.skipped: it was too large
+  Seconds seconds{};         // since the step before was measured; `checkpoint` among it
   Seconds data_wait{}, forward{}, backward{}, checkpoint{};
   ExchangeTimes exchange;  // its `apply` is the optimizer
   /// Of reading ahead, since the step before was measured; nullopt: the source does not say.
@@ -122,6 +122,7 @@ class Trainer {
   void train_until(std::int64_t steps_done, const TrainerHooks& hooks);
 
   /// Loss of a batch as it would be predicted now: no dropout, running statistics.
+  /// Mean over its samples.
   double evaluate(const BatchView& batch);
 
   const ParameterLayout& layout() const { return runtime_->layout(); }

@@ -55,7 +55,7 @@ class Session {
                       std::chrono::steady_clock::time_point begin);
   void record_run();
   bool is_due(std::int64_t done) const;
-  void agree(double& loss);
+  void agree(double& loss);  // the mean of all ranks' in its place
   void decide_alone(std::int64_t done);
   void save(bool emergency);
   void report_saving();

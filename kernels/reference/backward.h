@@ -18,6 +18,7 @@ void norm_backward(std::int64_t rows, std::int64_t width, bool centred, double e
 void batch_norm_backward(std::int64_t rows, std::int64_t channels, double epsilon, Values x,
                          Values weight, Values dy, Gradient dx, Gradient dweight, Gradient dbias);
 /// dx (rows, classes) = slope * (softmax - 1 at the target).
+/// `slope`: factor on the loss.
 void softmax_cross_entropy_backward(std::int64_t rows, std::int64_t classes, Values x,
                                     std::span<const std::int32_t> target, double slope,
                                     Gradient dx);

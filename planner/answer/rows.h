@@ -10,7 +10,7 @@ namespace reckon::planner {
 
 /// Forecasts on the same nodes in the same place, bought alike, whose mean time and mean cost
 /// differ by less than this share are one row.
-inline constexpr double kEqualWithin = 0.01;
+inline constexpr double kEqualWithin = 0.01;  // 0..1
 
 /// Of the forecasts that meet all limits the best of each set of equal ones, best first, at most
 /// `most`, each with those that equal it. `finished` stands best first.

@@ -59,9 +59,9 @@ struct Fleet {
   bool by_time = false;              // least time of the last end, then least cost; else least cost
   // What a replay said that the forecasts of jobs alone did not:
   /// By job and option, the statistic that the deadline is held against, from the job's start.
-  std::map<std::pair<std::size_t, std::size_t>, double> replayed_held_to;
+  std::map<std::pair<std::size_t, std::size_t>, double> replayed_held_to;  // seconds
   /// The program's cost that the budget does for; nullopt: the budget itself.
-  std::optional<double> program_budget;
+  std::optional<double> program_budget;  // USD
 };
 
 /// What the program chose.
@@ -72,21 +72,22 @@ struct FleetChoice {
   };
   std::vector<Run> runs;  // by job
   std::vector<int> held;  // nodes, by pool
-  double usd = 0;
-  double end = 0;  // seconds, of the last job
+  double usd = 0;         // of the program: all jobs, held nodes and fees
+  double end = 0;         // seconds, of the last job
 };
 
 /// One limit and what it does: the cost without it, or what it would have to be.
 struct FleetLimit {
   std::string name;               // "quota", "deadlines", "budget", "period"
   std::optional<double> without;  // USD or seconds of the objective, if it were not there
-  std::optional<double> needed;   // least that makes a plan fit, the others as they are
-  std::string unit;               // of `needed`: "USD", "s later", "accelerators more"
+  // In `unit`: the least that makes a plan fit, the others as they are.
+  std::optional<double> needed;
+  std::string unit;  // of `needed`: "USD", "s later", "accelerators more"
 };
 
 struct ReplayedJob {
-  Quantiles seconds;  // from the user's submit to the end
-  double held_to = 0;
+  Quantiles seconds;   // from the user's submit to the end
+  double held_to = 0;  // seconds: what the deadline is held against; without one the mean
   bool meets = true;
 };
 struct ReplayedPool {
@@ -101,7 +102,7 @@ struct Replay {
   std::vector<ReplayedJob> jobs;  // as in the fleet
   Quantiles usd, end_seconds;
   bool meets_budget = true;
-  double budget_held_to = 0;
+  double budget_held_to = 0;  // USD: the statistic that the budget is held against
   bool meets_all() const;
 };
 
@@ -114,7 +115,7 @@ struct FleetAnswer {
   std::int64_t considered = 0;
   std::size_t columns = 0, rows = 0;  // of the program
   bool proven = true;                 // no choice is better, as the program sees it
-  double bound = 0;                   // no choice costs less
+  double bound = 0;                   // no choice costs less: USD; by time: seconds of the last end
   std::optional<FleetChoice> choice;  // none: no plan fits
   std::optional<Replay> replay;
   /// How often the program was solved again because a replay missed a limit. The choice is then the

@@ -9,22 +9,22 @@
 // this header does not show.
 namespace reckon::planner {
 
-inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();  // of a row or a column
 
 /// min cost . x  where  low <= x <= high, row_low <= A x <= row_high, some of x are whole.
 class Mip {
  public:
   struct Entry {
     std::size_t column = 0;
-    double value = 0;
+    double value = 0;  // coefficient in A
   };
   struct Column {
-    double cost = 0, low = 0, high = 0;
+    double cost = 0, low = 0, high = 0;  // objective per unit of the column; its bounds
     bool whole = false;
   };
   struct Row {
-    double low = -kNoLimit, high = kNoLimit;
-    std::vector<Entry> entries;  // of distinct columns
+    double low = -kNoLimit, high = kNoLimit;  // of the row's A x
+    std::vector<Entry> entries;               // of distinct columns
   };
 
   /// Both return the index.
@@ -43,9 +43,9 @@ struct MipSolution {
     stopped,     // the best that was found within the nodes; `bound` says how far it may be off
     unavailable  // there is no solver here; `why` says it
   } status = Status::unavailable;
-  double objective = 0;
-  double bound = 0;  // no solution is below
-  std::vector<double> values;
+  double objective = 0;        // cost . x
+  double bound = 0;            // no solution's objective is below
+  std::vector<double> values;  // x, by column
   std::string why;
 };
 

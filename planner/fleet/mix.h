@@ -32,7 +32,7 @@ struct MixAnswer {
   MipSolution::Status status = MipSolution::Status::unavailable;
   std::string why;
   FleetChoice choice;
-  double objective = 0, bound = 0;
+  double objective = 0, bound = 0;  // USD; Fleet::by_time: seconds; else in the unit of `least`
   std::size_t columns = 0, rows = 0;
 };
 
@@ -48,7 +48,7 @@ MixAnswer solve_pool_mix(const Fleet& fleet, const MixQuestion& question = {});
 struct MixProgram {
   struct Start {
     std::size_t job = 0, option = 0, column = 0;
-    double at = 0;
+    double at = 0;  // seconds, as FleetJob::submit
   };
   Mip mip;
   std::vector<Start> starts;

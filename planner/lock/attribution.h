@@ -20,6 +20,7 @@ inline constexpr std::array kCauses{Cause::edit, Cause::prices, Cause::evidence,
 ///
 /// `then` is what the lock says. All others are today's reckon: with the question, prices and
 /// evidence of then; with today's question; with today's prices too; with all of today.
+/// Of any one unit, that of the figure: seconds, USD, a score.
 struct Swaps {
   double then = 0, again = 0, edited = 0, repriced = 0, now = 0;
 };

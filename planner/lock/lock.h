@@ -53,7 +53,7 @@ struct LockedCalibration {
 
 struct LockedExpectation {
   std::string text;
-  std::optional<double> value;  // as evaluate() has it
+  std::optional<double> value;  // as evaluate() has it, in the unit of its metric
   bool passed = false;
 };
 
@@ -68,7 +68,7 @@ struct LockedForecast {
 struct LockedPlan {
   LockedSampling sampling;
   std::string objective;
-  double score = 0;
+  double score = 0;  // score_of(): seconds, USD or USD x seconds
   std::string file;  // what --out writes of it
   Quantiles time_seconds;
   std::optional<Quantiles> cost_usd;

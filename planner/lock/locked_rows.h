@@ -20,6 +20,7 @@ struct LockedPrice {
   std::vector<std::string> zones;
   std::string covers, item;  // to_text(Offering::Covers), "storage"
   int count = 1;
+  // Of `count` of the item together:
   std::optional<double> on_demand_usd_per_hour, spot_usd_per_hour;
   std::optional<double> on_demand_usd_per_second, spot_usd_per_second;
   std::string date, source;
@@ -36,7 +37,7 @@ void set_prices(Catalog& catalog, std::span<const LockedPrice> prices);
 /// A published run: its fields by name, those that say something.
 struct LockedRun {
   std::string id, source, trust;
-  double samples_per_second = 0, peak_memory_bytes = 0;
+  double samples_per_second = 0, peak_memory_bytes = 0;  // measured
   bool peak_is_of_device = false;
   std::map<std::string, std::string> run;
 };

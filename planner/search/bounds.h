@@ -52,19 +52,19 @@ class Draws {
   Draws(std::uint64_t seed, int replications) : seed_(seed), replications_(replications) {}
   /// Of all that the site's bounds rest on. Before it is asked for them.
   void draw(const Site& site);
-  const std::vector<double>& scores(const PlanAssumption& assumption) const;
+  const std::vector<double>& scores(const PlanAssumption& assumption) const;  // in half-ranges
   int replications() const { return replications_; }
   std::uint64_t seed() const { return seed_; }
 
  private:
   std::uint64_t seed_;
   int replications_;
-  std::map<std::string, std::vector<double>> by_key_;
+  std::map<std::string, std::vector<double>> by_key_;  // scores by replication
 };
 
 /// The least of `start + work x factor` over k, in one statistic.
 struct LeastStatistic {
-  double start = 0, factor = 0;
+  double start = 0, factor = 0;  // seconds; a ratio (of money: both times the price factor)
   double of(double work_seconds) const { return start + work_seconds * factor; }
 };
 /// Of S and G over k.
@@ -86,7 +86,7 @@ struct LeastFactors {
 LeastFactors least_factors(const Question& question, const Site& site, const Draws& draws);
 
 struct Bounds {
-  double score = 0;
+  double score = 0;                 // score_of(): seconds, USD or USD x seconds
   double deadline = 0, budget = 0;  // of what the limits are held against: seconds, USD
 };
 Bounds bounds_of(const Question& question, const Site& site, const LeastFactors& least,

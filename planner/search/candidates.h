@@ -11,7 +11,7 @@ namespace reckon::planner {
 struct Candidate {
   std::uint32_t site = 0, shape = 0, offer = 0;
   double time = 0, cost = 0;  // at medians, seconds and USD (infinite: no price): to rank by
-  double estimate = 0;        // of the score, from these
+  double estimate = 0;        // of the score, from these, in its unit (score_of())
   double bound = 0;           // the score is not below, over the space's replications
   bool proven_late = false, proven_dear = false;  // a bound lies above the limit
 };
@@ -55,7 +55,7 @@ struct SpaceOptions {
   /// Events of lives that a search may simulate in all, about; 0: any number. Where the most
   /// promising candidates live through many interruptions, replications give way, down to 40,
   /// or to ten beyond the quantile that a limit or the objective is held against (95 %: 200).
-  double effort = 0;
+  double effort = 0;  // events
 };
 Space make_space(const Question& question, const Catalog& catalog, const NetworkModel& network,
                  const SpaceOptions& options);

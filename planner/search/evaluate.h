@@ -14,9 +14,10 @@ struct Evaluated {
   Candidate candidate;
   std::vector<Change> changes;  // of the question's scenario: the candidate
   Forecast forecast;
-  std::string refused;        // why it cannot be planned after all; else ""
-  double score = 0;           // infinite: refused, or it never ends
-  double late = 0, dear = 0;  // what deadline and budget are held against; infinite: never, unknown
+  std::string refused;  // why it cannot be planned after all; else ""
+  double score = 0;     // score_of(): seconds, USD or USD x s; infinite: refused, or it never ends
+  // What deadline and budget are held against: seconds, USD; infinite: never, unknown.
+  double late = 0, dear = 0;
   bool meets_deadline = true, meets_budget = true;
   bool meets_emissions = true;  // the limits on energy and CO2; what is not known meets none
   bool meets_all() const {

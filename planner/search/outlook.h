@@ -13,7 +13,7 @@ namespace reckon::planner {
 /// What a candidate is under the draws.
 struct Promise {
   bool misses = false;        // a limit, as far as one can see
-  double score = 0;           // infinite: it does not end in some replication
+  double score = 0;           // score_of() these; infinite: it does not end in some replication
   double time = 0, cost = 0;  // means, seconds and USD; infinite with the score
 };
 
@@ -32,7 +32,8 @@ class Outlook {
 
  private:
   struct DrawnSite {
-    std::vector<double> step, reclaim;  // by replication, over the medians; empty: unplannable
+    // Factors by replication, over the medians; empty: unplannable.
+    std::vector<double> step, reclaim;
   };
   DrawnSite draw(const Candidate& first) const;
   const DrawnSite& site_of(const Candidate& candidate);

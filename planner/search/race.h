@@ -15,7 +15,7 @@ namespace reckon::planner {
 struct SearchProgress {
   std::int64_t considered = 0, pruned = 0;  // looked at; left out by a rule, a limit or a bound
   std::size_t racing = 0;
-  double best = 0;  // score of the best so far; infinite: none
+  double best = 0;  // score of the best so far (score_of()); infinite: none
 };
 
 struct RaceOptions {

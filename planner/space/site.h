@@ -21,9 +21,9 @@ using Rejections = std::map<std::string, std::int64_t>;
 /// What interrupts a job and what that takes, in seconds.
 struct Interruptions {
   double every = std::numeric_limits<double>::infinity();  // mean time between two; infinite: never
-  double interval = 0;  // of useful work between two saves; 0: there are none
-  double save = 0, restart = 0;
-  bool optimal = false;  // the interval is by Young and Daly, from `every`
+  double interval = 0;           // of useful work between two saves; 0: there are none
+  double save = 0, restart = 0;  // of a checkpoint; of an interruption, with the restore
+  bool optimal = false;          // the interval is by Young and Daly, from `every`
 };
 /// Time over useful time, of so much work [Daly 2006, Eq. 20 over T_s]: with M the mean time to
 /// interruption, t the work between two saves (without saves all of it), d a save and R a restart,
@@ -61,12 +61,12 @@ struct Site {
   Diagnostics refused;  // why nothing can be planned on it
 };
 
-/// Everything on that hardware: prices of every place, shapes by the question's freedom, memory,
-/// one step of each by the step model that the forecast uses.
-/// Mean time for which a request for spot nodes waits for a shortage to end, or for those that then
-/// replace them; 0 where none are asked for.
+/// Mean seconds for which a request for spot nodes waits for a shortage to end, or for those that
+/// then replace them; 0 where none are asked for.
 double wait_for_spot(const Site& site, const Offer& offer, int nodes);
 
+/// Everything on that hardware: prices of every place, shapes by the question's freedom, memory,
+/// one step of each by the step model that the forecast uses.
 Site make_site(const Question& question, const Hardware& hardware, const Catalog& catalog,
                const NetworkModel& network);
 

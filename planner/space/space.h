@@ -49,13 +49,13 @@ struct Shape {
   Layout layout;
   std::int64_t steps = 0;
   double step_seconds = 0;         // at the medians of all that is assumed
-  double residual_half_width = 0;  // of its logarithm, by evidence
+  double residual_half_width = 0;  // of its natural logarithm, by evidence: nine of ten lie within
 };
 
 /// How a gang is bought that is not bought all alike: the rest of its nodes is spot.
 struct Mix {
   /// A share of the nodes, rounded up, is bought so; 0: none is.
-  double share = 0;
+  double share = 0;  // 0..1
   CapacityType base = CapacityType::on_demand;
   HourlyRate base_price, base_lowest;  // of a node
   int base_reserved = 0;               // nodes at the lowest price

@@ -11,9 +11,9 @@ namespace reckon::catalog_rows {
 using Cell = CatalogTable::Cell;
 using Row = std::vector<Cell>;
 
-inline constexpr double kGibibyte = 1073741824.0;
+inline constexpr double kGibibyte = 1073741824.0;  // bytes
 
-inline double plain(double v) { return v; }
+inline double plain(double v) { return v; }  // in SI units, as the catalog has them
 inline double plain(Seconds v) { return v.count(); }
 template <class Tag>
 double plain(Quantity<Tag> v) {
@@ -35,6 +35,7 @@ class Facts {
   explicit Facts(const Catalog& catalog) : catalog_(catalog) {
     table_.columns = {"number", "value", "unit", "range", "source", "date"};
   }
+  /// `scale`: how many SI units one `unit` is.
   template <class T>
   void add(std::string_view name, const Fact<T>& fact, std::string_view unit, double scale) {
     const double value = plain(fact.value) / scale;

@@ -15,7 +15,7 @@ namespace reckon {
 
 /// Rows under named columns. Text columns are printed to the left, numbers to the right.
 struct CatalogTable {
-  using Cell = std::variant<std::string, double, std::int64_t>;
+  using Cell = std::variant<std::string, double, std::int64_t>;  // numbers: unit in column or row
   std::string title;
   std::vector<std::string> columns;
   std::vector<std::vector<Cell>> rows;

@@ -20,14 +20,14 @@ Json number_axis(const std::string& title);
 /// One row of a chart of bars: its name above the bar, its value at the right end of that line.
 struct BarRow {
   std::string name, value;
-  double from = 0, to = 0;
+  double from = 0, to = 0;  // ends of the bar, in the axis's unit
   std::string color = "var(--main)";
-  std::optional<double> mark;  // a tick across the bar
+  std::optional<double> mark;  // a tick across the bar, in the axis's unit
 };
 struct BarScale {
   std::string title;                // of the axis, with its unit
-  std::optional<double> low, high;  // of the axis; nullopt: as the rows need
-  std::optional<double> limit;      // a line across all rows: dashed, or thin at 0
+  std::optional<double> low, high;  // of the axis, in its unit; nullopt: as the rows need
+  std::optional<double> limit;      // a line across all rows, in that unit: dashed, or thin at 0
   bool from_zero = true;
 };
 Json bar_rows(const std::string& description, const std::vector<BarRow>& rows,

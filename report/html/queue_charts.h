@@ -20,6 +20,7 @@ struct QueuePicture {
   QueueSeries series;
   TimeUnit unit;  // of the axis of time
 
+  /// In `unit`, from the series' begin.
   double at(SimTime t) const { return to_seconds(t - series.begin).count() / unit.seconds; }
 };
 

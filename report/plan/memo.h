@@ -23,7 +23,7 @@ struct BaselineInputs {
   const planner::Answer& answer;
   const planner::Baseline& baseline;
   const planner::BaselineVerdict& verdict;
-  double tolerance = 0;
+  double tolerance = 0;               // share: 0.03 is 3 %
   const Plan* best = nullptr;         // today's; nullptr: no plan fits
   const LockChange* since = nullptr;  // the baseline is a lock: what changed, and whose it is
 };

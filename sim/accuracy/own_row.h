@@ -18,11 +18,11 @@ inline constexpr std::string_view kOwnSource = "own";
 struct OwnRow {
   std::string id;  // of the measured run: "llama3-8b-lora"
   std::string accelerator, precision;
-  std::string network;  // of language models the kind (network_of()), else the zoo's name
-  std::string domain;   // to_text(Domain)
-  double parameters = 0;
-  std::string stack;  // "": the scenario does not say
-  std::string link;   // between the accelerators of a node
+  std::string network;    // of language models the kind (network_of()), else the zoo's name
+  std::string domain;     // to_text(Domain)
+  double parameters = 0;  // of the network, a count
+  std::string stack;      // "": the scenario does not say
+  std::string link;       // between the accelerators of a node
   int accelerators = 1;
   bool many_nodes = false;
   double samples = 0;       // of a step, of the whole job

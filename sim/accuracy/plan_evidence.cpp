@@ -137,6 +137,7 @@ std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence) {
 
 void add_trial(Plan& plan, const Evidence& evidence) {
   constexpr int kSteps = 50;
+  // The half width then over that without a trial, as StepEvidence::trial has it.
   constexpr double kWorthwhile = 0.8;
   if (!plan.evidence) return;
   const PlannedWorkload& job = plan.jobs.front();

@@ -15,7 +15,7 @@ namespace reckon {
 /// Logarithms of how much slower than predicted devices (arithmetic, memory, launches, host) and
 /// the links between them are.
 struct Slowness {
-  double devices = 0, links = 0;
+  double devices = 0, links = 0;  // ln of factors; 0: as predicted
 };
 
 /// How the rate falls when the devices are slower by a factor and the links are as predicted.

@@ -37,7 +37,7 @@ struct RunConfiguration {
   std::string_view variant;  // which gpt: llama3.1-405b
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_width = 0, feed_forward = 0;
   std::int64_t vocabulary = 0;
-  double parameters = 0;
+  double parameters = 0;  // a count
   std::int64_t experts = 0, experts_per_token = 0, shared_experts = 0;
   std::optional<bool> gated_feed_forward;
   double active_parameters = 0;  // those that one token meets
@@ -62,7 +62,7 @@ struct RunConfiguration {
   std::optional<bool> sequence_parallel;  // else: with tensor parallelism
   std::optional<bool> overlap;            // of transfers with arithmetic; else: they do
   double micro_batch = 0;  // of one replica in one forward pass; 0.5: two devices share a sample
-  double batch_per_accelerator = 0;
+  double batch_per_accelerator = 0;  // samples
   std::int64_t global_batch = 0;
   std::int64_t sequence_length = 0;
   std::string_view recompute;  // none, selective, full, unknown

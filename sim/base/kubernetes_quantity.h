@@ -5,6 +5,7 @@
 namespace reckon {
 
 /// "500m", "2", "1536Mi", "1e3" [Kubernetes API reference, "Quantity"]; nullopt: none.
+/// Its suffix taken in: cores, bytes or a count, by resource.
 std::optional<double> kubernetes_quantity(std::string_view text);
 
 }  // namespace reckon

@@ -23,7 +23,7 @@ struct NanoUsd {
 constexpr Usd to_usd(NanoUsd m) { return Usd{double(m.n) * 1e-9}; }
 /// Nearest nano-dollar. Errors: Overflow beyond 1e28 USD, and for what is no number.
 inline NanoUsd to_nano_usd(Usd m) {
-  constexpr double kLimit = 1e28;
+  constexpr double kLimit = 1e28;  // USD; Int128 holds 1.7e29
   if (!(std::abs(m.v) <= kLimit)) throw_overflow("money", m.v, kLimit, "USD");
   return {static_cast<Int128>(std::nearbyint(m.v * 1e9))};
 }
@@ -36,7 +36,7 @@ struct HourlyRate {
 /// `times` x rate to the nearest nano-dollar an hour (nodes of a pool, gigabytes of a store).
 /// Errors: Overflow beyond 9e9 USD/h.
 inline HourlyRate scaled(HourlyRate rate, double times) {
-  constexpr double kLimit = 9e9;
+  constexpr double kLimit = 9e9;  // USD/h; std::int64_t holds 9.2e9 of nano-dollars
   const double nano = double(rate.nano_usd_per_hour) * times;
   if (!(std::abs(nano) <= kLimit * 1e9))
     throw_overflow("an hourly price", nano * 1e-9, kLimit, "USD/h");

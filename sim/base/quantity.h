@@ -16,7 +16,7 @@ using Seconds = std::chrono::duration<double>;
 
 template <class Tag>
 struct Quantity {
-  double v{};
+  double v{};  // bytes, FLOPs, USD or samples, by the alias; rates a second
   constexpr Quantity() = default;
   constexpr explicit Quantity(double x) : v(x) {}
   friend constexpr auto operator<=>(Quantity, Quantity) = default;
@@ -102,7 +102,7 @@ using SimDuration = SimClock::duration;
 /// The one place where a modelled duration becomes clock ticks: nearest nanosecond, ties to even.
 /// Errors: Overflow beyond 145 years, so that the sum of two is still on the clock, and for NaN.
 inline SimDuration to_clock(Seconds s) {
-  constexpr double kLimit = 4.6e9;
+  constexpr double kLimit = 4.6e9;  // seconds: half of what 64 bits of nanoseconds hold
   if (!(std::abs(s.count()) <= kLimit)) throw_overflow("time", s.count(), kLimit, "s");
   return SimDuration{std::llrint(s.count() * 1e9)};
 }

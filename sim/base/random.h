@@ -34,7 +34,7 @@ class RandomStream {
   result_type operator()();
 
   double uniform();      // in (0, 1), never 0 or 1; 53 bits
-  double exponential();  // mean 1
+  double exponential();  // mean 1, no unit
   /// Mean 0, variance 1: inverse CDF, one uniform each, so streams stay aligned. The quantile is
   /// Acklam's unrefined approximation (relative error 1.15e-9): ten times faster than
   /// normal_quantile().

@@ -36,7 +36,7 @@ Parsed<double> parse_mass(std::string_view text);    // 2t, 350kg, 10g, in grams
 
 /// An amount with its currency as written: "20000 USD", "4.10 EUR".
 struct MoneyText {
-  double amount = 0;
+  double amount = 0;  // in `currency`; of a price, a second
   std::string currency;
   friend bool operator==(const MoneyText&, const MoneyText&) = default;
 };

@@ -171,8 +171,8 @@ struct ClusterNames {
 
 /// What a model's authors print of its size, or what the files of its weights hold.
 struct PublishedModel {
-  std::string model;  // a name of the zoo
-  std::optional<Fact<double>> parameters, active_parameters;
+  std::string model;                                          // a name of the zoo
+  std::optional<Fact<double>> parameters, active_parameters;  // counts
   std::optional<Fact<double>> forward_macs;  // of one sample, convolutions and linear layers
   std::string notes;
 };
@@ -252,9 +252,9 @@ struct Efficiency {
   /// 2.25 times fewer multiplications [Lavin and Gray 2016, "Fast algorithms for convolutional
   /// neural networks", CVPR, Sec. 4.1]. 1: no such algorithm.
   Fact<double> winograd{1.0};
-  Fact<double> matmul;
-  Fact<double> attention;
-  Fact<double> memory;    // of memory bandwidth
+  Fact<double> matmul;     // of peak FLOP/s
+  Fact<double> attention;  // of peak FLOP/s
+  Fact<double> memory;     // of memory bandwidth, 0..1 and above: fused passes
   Fact<Flops> half_size;  // a kernel of so many FLOPs reaches half of that efficiency; 0: size does
                           // not matter
   Fact<Seconds> launch;   // per kernel, not hidden
@@ -290,12 +290,13 @@ Efficiency with_stack(Efficiency any, const SoftwareStack& stack);
 /// Achieved fraction of a link by a collective's transfers, and its latency.
 struct LinkClass {
   std::string name;         // "nvlink", "nvswitch", "pcie", "ethernet", "ici"
-  Fact<double> efficiency;  // of the printed bandwidth
+  Fact<double> efficiency;  // of the printed bandwidth, 0..1
   Fact<Seconds> latency;    // per hop of a collective, software included
   // Of accelerators' collectives, where they were measured (docs/models/network.md); else none:
-  std::optional<Fact<Seconds>> call;      // once a collective
-  std::optional<Fact<double>> pieces;     // c of L + w + c sqrt(L w)
-  std::optional<Fact<double>> reduction;  // all-reduces that switches add up are so much faster
+  std::optional<Fact<Seconds>> call;   // once a collective
+  std::optional<Fact<double>> pieces;  // c of L + w + c sqrt(L w), no unit
+  // Factor by which all-reduces that switches add up are faster.
+  std::optional<Fact<double>> reduction;
 };
 
 /// Numbers of the operators' software and of the providers' rules, by key:

@@ -31,7 +31,7 @@ auto scaled(double factor) {
 /// The most that is believed of a quantity, so that sums over 65,536 nodes and ten years can be
 /// counted; `text` says it in the words of a message.
 struct Most {
-  double value;
+  double value;  // SI: bytes, B/s, FLOP, FLOP/s, seconds, USD/s, samples
   std::string_view text;
 };
 inline constexpr int kMostOfAnything = 1'000'000;
@@ -51,7 +51,7 @@ constexpr Most most_of() {
   return {1e18, "1e18"};
 }
 
-inline double plain_value(double v) { return v; }
+inline double plain_value(double v) { return v; }  // in that unit
 inline double plain_value(Seconds v) { return v.count(); }
 template <class Tag>
 double plain_value(Quantity<Tag> v) {

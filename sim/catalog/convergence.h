@@ -33,7 +33,7 @@ struct ConvergencePoint {
 /// at the critical batch twice the fewest samples are needed, and half of the time that more
 /// accelerators save is lost.
 struct Convergence {
-  double accuracy = 0;
+  double accuracy = 0;  // as ConvergencePoint::accuracy
   std::string starts_from{kFromScratch};
   std::int64_t sequence_length = 0;
   Samples fewest{};           // E_min

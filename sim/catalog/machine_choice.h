@@ -7,7 +7,7 @@ namespace reckon {
 
 /// What a node has to hold beside its accelerators; 0: anything does.
 struct HostRoom {
-  double vcpus = 0;
+  double vcpus = 0;  // a count
   Bytes memory{};
 };
 

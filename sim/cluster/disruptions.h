@@ -37,7 +37,7 @@ class DelayLaw {
   SimDuration draw(RandomStream& stream) const;
 
  private:
-  double median_seconds_ = 0, sigma_ = 0;
+  double median_seconds_ = 0, sigma_ = 0;  // sigma: standard deviation of ln
 };
 
 /// Age at which the provider takes a spot node back, by inverse transform: F(age) = u.
@@ -57,8 +57,8 @@ class ReclaimLaw {
 
  private:
   enum class Kind { never, exponential, weibull, bathtub, trace };
-  double bathtub_cdf(double t) const;
-  double bathtub_quantile(double u) const;
+  double bathtub_cdf(double t) const;       // t: seconds; F(t), 0..1
+  double bathtub_quantile(double u) const;  // u: 0..1; seconds
 
   Kind kind_ = Kind::never;
   double scale_ = 0, shape_ = 1;                            // seconds; exponential: the mean

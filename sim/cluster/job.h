@@ -68,7 +68,7 @@ struct Job {
   bool keeps_state = false;  // processes that are left when a node goes hold all of it
   SimDuration regroup{}, peer_restore{}, local_restore{};
   double straggler_share = 0;  // of the work, less what waits for input
-  std::vector<double> speed;   // by live workers, relative to all of them
+  std::vector<double> speed;   // factors by live workers; 1: as all of them
   double input_share = 0;      // of the work
 
   // state

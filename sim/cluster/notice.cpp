@@ -11,7 +11,7 @@ Seconds time_to_saved(const NoticeRules& rules, const NoticeLuck& luck) {
   if (rules.policy == OnNotice::none) return Seconds::max();
   double slowest = 1;
   if (rules.writer_spread > 0) {
-    constexpr double kBelowOne = 1 - 1e-12;
+    constexpr double kBelowOne = 1 - 1e-12;  // a probability whose quantile is finite
     const double u = std::min(std::pow(luck.writer, 1.0 / std::max(rules.writers, 1)), kBelowOne);
     slowest = std::exp(rules.writer_spread * normal_quantile(u));
   }

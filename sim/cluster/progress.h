@@ -70,6 +70,7 @@ struct Stretch {
 
 /// Wall time until the work is done, saves included. A save that would fall on the very end is not
 /// made. speed > 0.
+/// `speed`: work done in a unit of wall time, no unit.
 SimDuration time_to_finish(const Progress& progress, const CheckpointCycle& cycle, double speed);
 
 /// Moves `progress` on by `elapsed` wall time, at most time_to_finish().

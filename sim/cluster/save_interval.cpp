@@ -24,7 +24,7 @@ Seconds planned_save_interval(const Plan& plan, const PlannedWorkload& job) {
 
 std::optional<Seconds> amended_save_interval(const Plan& plan, const PlannedWorkload& job,
                                              Seconds now, Seconds measured) {
-  constexpr double kWorthIt = 0.1;
+  constexpr double kWorthIt = 0.1;  // change of the interval, a share
   if (job.checkpoint.mode != CheckpointSpec::Mode::optimal) return std::nullopt;
   const Seconds best = optimal_for(plan, job, measured);
   if (std::abs(best / now - 1) <= kWorthIt) return std::nullopt;

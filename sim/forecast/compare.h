@@ -16,6 +16,7 @@ namespace reckon {
 double probability_less(std::span<const double> a, std::span<const double> b);
 
 /// Quantiles of a[k] - b[k]; of two that never finish the difference is 0.
+/// In the unit of a and b.
 Quantiles paired_difference(std::span<const double> a, std::span<const double> b);
 
 struct CandidateComparison {

@@ -8,7 +8,7 @@
 namespace reckon {
 
 /// How many lives `assumption_effects` will run, for the progress display.
-double effect_replications(const ForecastSetup& setup, int replications);
+double effect_replications(const ForecastSetup& setup, int replications);  // a count
 
 /// For every assumption: few replications with it at its low end and the same ones at its high end,
 /// all else drawn as in the forecast (common random numbers), so that the difference is the

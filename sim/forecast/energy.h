@@ -15,7 +15,7 @@ struct EnergyForecast {
   Quantiles joules;                    // at the data centre's meter
   std::optional<Quantiles> co2_grams;  // nullopt: the region's grid is not known
   double watts = 0;                    // mean of a node of the workers' pool, at its plug
-  double pue = 1;
+  double pue = 1;  // power usage effectiveness: the data centre's power over its machines'
   std::optional<double> grams_per_kwh;
   std::string grid_source;
 };

@@ -32,7 +32,7 @@ struct RestartForecast {
   bool keeps_state = false;  // processes that are left when a node goes hold all of the work
   std::optional<PlannedLocalCheckpoint> local;
   double smaller = 0;  // elastic: share of the accelerator time with fewer workers
-  double growths = 0;  // of a mean run
+  double growths = 0;  // of a mean run, a count
 };
 
 /// What the first job does when the provider says that it takes a spot node back, and how often a
@@ -44,8 +44,8 @@ struct NoticeForecast {
   Seconds notice{};          // 0: the provider gives none
   Seconds save{};            // of all nodes, at the medians
   double probability = 0;    // that the save fits into the notice, at the medians
-  double notices = 0;        // of a mean run, to the running job
-  double in_time = 0;        // of them, those after which no work was lost
+  double notices = 0;        // of a mean run, a count, to the running job
+  double in_time = 0;        // of them, a count: those after which no work was lost
 };
 
 struct AssumptionEffect {
@@ -53,8 +53,8 @@ struct AssumptionEffect {
   double time_effect_seconds =
       0;  // mean time at its high end minus at its low end (signed by the larger half)
   std::optional<double> cost_effect_usd;
-  std::string key, unit;  // PlanAssumption's
-  double median = 0, low = 0, high = 0;
+  std::string key, unit;                 // PlanAssumption's
+  double median = 0, low = 0, high = 0;  // in `unit`; 5th and 95th percentile
   /// The same effect by what it falls on; what has none is left out. Time: "training" (steps that
   /// were kept, with their waits for data), the other causes of badput; of one step of the first
   /// job: "step.compute", ... (StepParts), there with all other numbers at their medians.
@@ -104,8 +104,8 @@ struct Forecast {
   std::optional<EnergyForecast> energy;        // nullopt: an accelerator's power is not printed
   Quantiles goodput;                           // fraction of the job's accelerator time
   Quantiles lost_work_seconds;                 // done, and done again: of a whole gang
-  std::array<double, kBadputCauses> badput{};  // means; goodput.mean + all of them = 1
-  std::array<double, kInterruptionCauses> interruptions{};  // means
+  std::array<double, kBadputCauses> badput{};  // shares, means; goodput.mean + all of them = 1
+  std::array<double, kInterruptionCauses> interruptions{};  // counts, means of a run
   Quantiles interruptions_total;
   Seconds checkpoint_interval{};
   std::optional<RestartForecast> restart;   // nullopt: the plan says nothing of it
@@ -143,7 +143,7 @@ LifeResult record_replication(const Plan& plan, const NetworkModel& network, std
 
 struct ExpectationResult {
   std::string text;
-  std::optional<double> value;
+  std::optional<double> value;  // of the expectation's metric, in Expectation::value's unit
   bool passed = false;
   std::string reason;
 };

@@ -13,7 +13,7 @@ namespace reckon {
 namespace {
 
 constexpr int kSolvedOneByOne = 16;
-constexpr double kSolvedStride = 1.15;
+constexpr double kSolvedStride = 1.15;  // factor
 
 /// The next larger number of live workers whose step is solved: every one of few, then strides of
 /// 15 %.

@@ -32,7 +32,7 @@ void summarize_prices(const Plan& plan, const std::vector<LifeResult>& lives, Fo
 struct RankTurn {
   PriceForecast price;
   double usd_per_hour = 0;  // p*
-  double chance = 0;        // that the price lies beyond it
+  double chance = 0;        // probability that the price lies beyond it
   bool dearer = true;       // the rank turns above it; else below
 };
 /// Of the cheaper plan's prices the one that most likely turns the rank; nullopt: none does at any

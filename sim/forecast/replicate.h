@@ -15,7 +15,7 @@ namespace reckon {
 
 /// Draws stop at two and a half half-ranges (4.1 standard deviations): a tail that no one has
 /// judged is not believed.
-inline constexpr double kScoreLimit = 2.5;
+inline constexpr double kScoreLimit = 2.5;  // half-ranges
 
 /// How far an assumption is from its median, in units of its range: 0 the median, -1 `low` (5th
 /// percentile), +1 `high` (95th).
@@ -31,6 +31,7 @@ bool is_price(const PlanAssumption& assumption);
 /// and hardly by chance, and of two markets neither looks cheaper by luck.
 double price_score(std::string_view key, std::uint64_t seed, std::uint32_t replication);
 /// Of the first replications.
+/// Half-ranges.
 std::vector<double> price_scores(std::string_view key, std::uint64_t seed,
                                  std::size_t replications);
 
@@ -64,7 +65,7 @@ double step_factor(const ForecastSetup& setup, std::uint64_t seed, std::uint32_t
 /// numbers).
 struct Held {
   std::size_t assumption = 0;
-  double score = 0;
+  double score = 0;  // half-ranges, as draw_score()
 };
 
 /// Runs replications one after the other on its own copy of the plan, whose assumed numbers it sets

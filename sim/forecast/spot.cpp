@@ -9,7 +9,7 @@
 namespace reckon {
 namespace {
 
-constexpr Seconds kLeast{60}, kMost{100 * 86400.0};
+constexpr Seconds kLeast{60}, kMost{100 * 86400.0};  // mean times to a reclaim that are looked at
 constexpr int kReplicationsOfALimit = 200;
 
 bool can_save(const Plan& plan) {
@@ -51,7 +51,7 @@ double cost(const Forecast& f) {
 
 /// Where `wins` changes between kLeast and kMost, to 5 %; nullopt: it does not.
 std::optional<Seconds> turning(const std::function<bool(Seconds)>& wins) {
-  constexpr double kEnough = 1.05;
+  constexpr double kEnough = 1.05;  // factor between the ends
   double low = kLeast.count(), high = kMost.count();
   const bool at_low = wins(kLeast);
   if (wins(kMost) == at_low) return std::nullopt;

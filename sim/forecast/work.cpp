@@ -89,7 +89,7 @@ JobWork work_of_job(const Plan& plan, std::size_t k, const JobPace& pace) {
   const double stretch = saves > 0 ? std::min(saves, work) : work;
   const JobStartRules& start = plan.job_start;
   // While nodes go as fast as they come no gang is ever whole; below that it waits a few delays.
-  constexpr double kNeverWhole = 60, kMostDelays = 3;
+  constexpr double kNeverWhole = 60, kMostDelays = 3;  // nodes missing in the mean; delays
   const double delays = missing > kNeverWhole ? std::numeric_limits<double>::infinity()
                                               : std::min(kMostDelays, std::exp(missing));
   const double restart =
@@ -162,8 +162,8 @@ LifeWork work_of_life(const ForecastSetup& setup) {
 }
 
 void check_setup(const Plan& plan, int threads, const WorkLimits& limits) {
-  constexpr double kAssumptions = 24;  // usual plans rest on 10 to 20
-  constexpr double kHeapOfStep = 2000;
+  constexpr double kAssumptions = 24;   // usual plans rest on 10 to 20
+  constexpr double kHeapOfStep = 2000;  // bytes
   const double copies = kCopiesOfPlan + cores_of(threads);
   double bytes = 0;
   for (const PlannedWorkload& job : plan.jobs) {

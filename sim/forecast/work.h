@@ -12,7 +12,7 @@ namespace reckon {
 struct LifeWork {
   double seconds_of_life = 0;  // simulated, from the first submit to the last finish
   double jobs_at_once = 0;     // submitted and not done, in the mean
-  double events = 0;
+  double events = 0;           // a count
   double cpu_seconds = 0;
   double bytes = 0;            // while it is simulated: nodes, jobs, events
   double bytes_of_result = 0;  // kept until all lives are over

@@ -53,15 +53,15 @@ struct ScoredForecast {
   HistoryRecord forecast;
   std::optional<HistoryRecord> run;
   bool inside = false;  // the run's time lies in the forecast's p5..p95
-  double error = 0;     // forecast median over run, minus one
+  double error = 0;     // a share: forecast median over run, minus one
 };
 struct HistoryScore {
   std::vector<ScoredForecast> forecasts;  // oldest first; of equal ones the newest before a run
   int scored = 0, inside = 0;
   /// Median of |error| over those scored: all, and those that a calibration corrected.
-  double median_error = 0;
+  double median_error = 0;  // a share
   int calibrated = 0;
-  double median_error_calibrated = 0;
+  double median_error_calibrated = 0;  // a share
 };
 HistoryScore score_history(const History& history);
 

@@ -14,13 +14,13 @@ namespace {
 /// logarithm). Four degrees of freedom: forgotten after a handful of blocks.
 constexpr double kNoiseBefore = 0.05;
 /// No forecast is so sure of a step's time that measurements could not correct it.
-constexpr double kLeastSpread = 0.05;
+constexpr double kLeastSpread = 0.05;  // of ln of the mean step's time
 /// What a save costs hangs on a disk, on what else writes to it, and on whether the write is hidden
 /// behind the steps: a factor of four either way is no surprise, and one save differs from the next
 /// more than a step does. The forecast's number is then worth a twelfth of one measured save.
-constexpr double kLeastSaveSpread = 1.5, kSaveNoise = 0.3;
+constexpr double kLeastSaveSpread = 1.5, kSaveNoise = 0.3;  // standard deviations of ln
 /// A save that has no time of its own has still a logarithm.
-constexpr double kShortestSave = 1e-6;
+constexpr double kShortestSave = 1e-6;  // seconds
 
 double mean_of(const std::vector<double>& values) {
   double sum = 0;

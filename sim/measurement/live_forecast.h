@@ -15,14 +15,14 @@ namespace reckon {
 class BlockMeans {
  public:
   static constexpr std::size_t kBlocks = 10;
-  void add(double value);
+  void add(double value);  // of any one unit, as the means
   const std::vector<double>& means() const { return means_; }
   std::int64_t block() const { return block_; }  // values a block
 
  private:
   std::vector<double> means_;
   std::int64_t block_ = 1, in_open_ = 0;
-  double open_sum_ = 0;
+  double open_sum_ = 0;  // of the values of the block that is not full
 };
 
 /// Belief about the mean of normally distributed values of unknown variance: the conjugate prior
@@ -32,7 +32,7 @@ struct NormalBelief {
   double mean = 0, weight = 1, degrees = 4, variance = 1;
   /// The belief before any value, of which the mean has the given spread (one standard deviation).
   static NormalBelief before(double mean, double spread, double noise);
-  NormalBelief after(const std::vector<double>& values) const;
+  NormalBelief after(const std::vector<double>& values) const;  // in the unit of `mean`
   double spread() const;  // standard deviation of the mean; degrees > 2
 };
 
@@ -49,19 +49,20 @@ class MeasuredFactor {
 
   /// Logarithm of the mean of the values to come: its centre, and the standard deviation of what is
   /// not known of that mean.
-  double centre() const;
-  double spread() const { return belief().spread(); }
+  double centre() const;                               // ln of a factor
+  double spread() const { return belief().spread(); }  // of ln, one standard deviation
   /// By replication: of the mean of `to_come` values (at least one), whose own noise is in it.
+  /// Factors, not their logarithms.
   std::vector<double> factors(double to_come) const;
 
  private:
   NormalBelief belief() const;
 
-  std::vector<double> logs_;
+  std::vector<double> logs_;    // ln of the replications' factors
   std::vector<double> scores_;  // by replication: where in the law it stands, in deviations
-  double middle_ = 0, spread_ = 0, noise_ = 0;  // before any value
+  double middle_ = 0, spread_ = 0, noise_ = 0;  // of ln, before any value
   BlockMeans values_;
-  double sum_ = 0;
+  double sum_ = 0;  // of the factors
   std::int64_t count_ = 0;
 };
 
@@ -99,13 +100,13 @@ class LiveForecast {
 
  private:
   struct Sample {
-    double time = 0;   // all of it; infinite: never finishes
+    double time = 0;   // seconds, as the next five: all of it; infinite: never finishes
     double start = 0;  // of it, before the first step
     double steps = 0;  // of it, in the job's steps, each once
     double save = 0;   // of it, in checkpoints
     double again = 0;  // of it, because of interruptions
     double other = 0;  // of it, besides those and the steps: evaluation
-    double cost = 0;
+    double cost = 0;   // USD
   };
   /// By how much interruptions are more frequent than was forecast.
   double interruption_ratio(Seconds elapsed) const;
@@ -123,7 +124,7 @@ class LiveForecast {
   Seconds step_{};
   std::int64_t steps_ = 0;
   bool priced_ = false;
-  double forecast_interruptions_ = 0, forecast_time_ = 0;
+  double forecast_interruptions_ = 0, forecast_time_ = 0;  // of a mean run: a count, seconds
   MeasuredFactor step_factor_, save_factor_;
   std::int64_t interruptions_ = 0;
   // Of saves: seconds of steps between two of them and of one, in the middle, as forecast (0: none

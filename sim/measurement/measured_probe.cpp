@@ -88,7 +88,7 @@ void add_kernels(const Measurements& probe, MeasuredRun& run) {
 }
 
 void warn_of_machine(const Measurements& probe, MeasuredRun& run) {
-  constexpr double kDrift = 0.1;
+  constexpr double kDrift = 0.1;  // a share, as MachineRecord::drift
   for (const MachineRecord& m : probe.machines) {
     if (std::abs(m.drift) > kDrift)
       run.warnings.push_back(fmt::format(

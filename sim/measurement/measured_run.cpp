@@ -108,7 +108,7 @@ void add_starts(const Measurements& m, std::vector<MeasuredQuantity>& quantities
 }
 
 /// How far the cost of input on one machine holds for others of its kind: processors differ.
-constexpr double kOfProcessor = 0.15;
+constexpr double kOfProcessor = 0.15;  // one standard deviation of ln
 
 /// What the data loader of rank 0 took for its samples. Files of this machine say nothing of a
 /// store: they are read from its memory.
@@ -169,7 +169,7 @@ std::string configuration_of(const Measurements& m, const std::string& name) {
 
 /// Steps that become slower while nothing about them changes.
 void warn_of_drift(MeasuredRun& run) {
-  constexpr double kDrift = 0.15;
+  constexpr double kDrift = 0.15;  // a share of the first half's median
   const auto find = [](const std::vector<MeasuredQuantity>& all) {
     const auto at = std::find_if(all.begin(), all.end(), [](const MeasuredQuantity& q) {
       return q.what == Measured::compute || q.what == Measured::step;
@@ -299,7 +299,7 @@ MeasuredRun measured_collectives(std::string file, ScenarioFile scenario,
   MeasuredRun run = run_of_steps(std::move(file), std::move(scenario), {});
   run.warnings.clear();
   run.configuration = run.name + " collectives";
-  constexpr double kOfOneTime = 0.05;  // nccl-tests prints a mean of 20 without its spread
+  constexpr double kOfOneTime = 0.05;  // of ln; nccl-tests prints a mean of 20 without its spread
   for (const CollectiveSample& s : samples)
     run.quantities.push_back(
         {Measured::reduce, s.time.count(), std::max(kOfOneTime, s.error), 1, s.size});

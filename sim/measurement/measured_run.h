@@ -45,7 +45,7 @@ struct MeasuredKernel {
 
 struct MeasuredQuantity {
   Measured what{};
-  double value = 0;       // the median
+  double value = 0;       // the median, in unit_of(what)
   double log_error = 0;   // one standard deviation of its logarithm
   int values = 0;         // steps, saves, starts
   Bytes size{};           // reduce: of the buffer on each rank

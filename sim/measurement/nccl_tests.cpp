@@ -71,7 +71,7 @@ Expected<CollectiveLog> parse_nccl_tests(std::string_view file, std::string_view
         !parse_integer(words[1]))
       continue;
     const auto size = parse_number(words[0]), time = parse_number(words[kTime]);
-    constexpr double kMostBytes = 1e15, kMostTime = 1e12;
+    constexpr double kMostBytes = 1e15, kMostTime = 1e12;  // bytes; microseconds
     if (!size || !time || !(*size >= 0 && *size <= kMostBytes) ||
         !(*time >= 0 && *time <= kMostTime)) {
       constexpr std::size_t kMost = 20;

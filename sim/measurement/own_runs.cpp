@@ -152,7 +152,7 @@ OwnEvidence set_own_evidence(Plan& plan, std::span<const OwnRun> runs, const Own
       pool.efficiency.step_spread = Fact<double>(e.median, e.low, e.high, source);
   // What one run measured, to within what the next may differ.
   const auto measured = [&](Seconds t) {
-    constexpr double kWithin = 0.2;
+    constexpr double kWithin = 0.2;  // a share: 5th and 95th percentile
     return Fact<Seconds>(t, (1 - kWithin) * t, (1 + kWithin) * t, source);
   };
   if (e.start) plan.job_start.framework_start = measured(*e.start);

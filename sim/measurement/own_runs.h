@@ -36,7 +36,7 @@ OwnRun measured_as(OwnRun question, Seconds modelled, const Measurements& measur
 /// What the runs say of a job.
 struct OwnEvidence {
   double median = 1, low = 1, high = 1;  // of the step's time over the modelled; 5th, 95th
-  double half_width = 0;                 // of its logarithm
+  double half_width = 0;                 // of its natural logarithm: nine of ten lie within
   int runs = 0;                          // on this machine
   std::optional<Seconds> start, save;    // of the newest run like it, else of the newest run
 };

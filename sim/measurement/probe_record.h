@@ -29,7 +29,7 @@ struct MachineRecord {
   Seconds throttled{};  // in which the control group held its processes back, during the probe
   /// The rate of one fp32 product at the end of the probe over that at its begin, less 1: below
   /// about -0.1 the machine has become slower while it was measured (heat, neighbours, quota).
-  double drift = 0;
+  double drift = 0;                    // a share
   std::optional<double> device_drift;  // the same of the GPU's bf16 products; null: not measured
   Seconds seconds{};                   // of the whole probe
 };
@@ -40,9 +40,9 @@ struct AcceleratorRecord {
   std::string name;    // the driver's: "NVIDIA H100 80GB HBM3"
   std::string driver;  // its version
   Bytes memory{};
-  std::optional<double> hertz, hertz_max;  // of the multiprocessors
+  std::optional<double> hertz, hertz_max;  // clock of the multiprocessors: now, and at most
   std::optional<int> pcie_generation, pcie_lanes, nvlinks;
-  std::optional<double> celsius;
+  std::optional<double> celsius;  // degrees, of the GPU
   /// NVML's bit mask of reasons why clocks are low: nvmlClocksEventReason*; 1 is "idle".
   std::optional<std::int64_t> throttle_reasons;
 };
@@ -82,7 +82,7 @@ struct ProbeRecord {
   std::int64_t samples = 0;
   // Of one repetition: the median, the best, the 99th percentile (nearest rank).
   Seconds median{}, min{}, p99{};
-  double variation = 0;          // standard deviation over mean
+  double variation = 0;          // standard deviation over mean of a repetition's time
   std::int64_t repetitions = 0;  // that count
   std::int64_t warmup = 0;       // before them, that do not: executor/probe/repeat.h
   /// Collectives: bytes / median times the factor by which the busiest link carries more, as

@@ -23,9 +23,9 @@ struct SaidForecast {
   Seconds step{}, communication{};
   StepParts parts;           // of the step
   bool says_update = false;  // else input and update are in `parts.other`, as the file is older
-  double goodput = 0;
-  std::array<double, kBadputCauses> badput{};  // shares of the time
-  std::array<double, kInterruptionCauses> interruptions{};
+  double goodput = 0;        // mean share of the time, 0..1
+  std::array<double, kBadputCauses> badput{};                 // shares of the time
+  std::array<double, kInterruptionCauses> interruptions{};    // counts, means of a run
   std::optional<Quantiles> goodput_range, lost_work_seconds;  // nullopt: the file does not say
   std::optional<Quantiles> cost_usd;                          // nullopt: a price was unknown
   std::array<double, kCostParts> cost_breakdown_usd{};
@@ -51,13 +51,13 @@ struct DiffSpan {
 struct DiffCost {
   std::string name;  // "cost.machines", ...
   double forecast_usd = 0, run_usd = 0;
-  std::optional<double> error() const;
+  std::optional<double> error() const;  // forecast / run - 1, as DiffSpan's
 };
 
 /// A result beside what was forecast of it.
 struct DiffRange {
   Quantiles forecast;
-  double run = 0;
+  double run = 0;  // in the unit of `forecast`
   bool within_interval() const { return forecast.p5 <= run && run <= forecast.p95; }
 };
 

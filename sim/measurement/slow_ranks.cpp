@@ -12,6 +12,7 @@ namespace reckon {
 namespace {
 
 constexpr std::size_t kSteps = 20;
+// Factors: slow_ranks.h.
 constexpr double kBeyond = 1.25, kDeviations = 3, kOfMedianDeviation = 1.4826;
 
 double middle_of(std::vector<double> values) {

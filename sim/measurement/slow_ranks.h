@@ -37,7 +37,7 @@ class SlowRanks {
   std::size_t others_like(int rank) const;
 
  private:
-  std::optional<double> median_of(std::size_t rank) const;  // nullopt: too few steps
+  std::optional<double> median_of(std::size_t rank) const;  // seconds; nullopt: too few steps
   std::optional<SlowRank> judge(std::size_t rank);
 
   std::vector<int> kinds_;

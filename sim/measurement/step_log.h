@@ -13,9 +13,9 @@ namespace reckon {
 /// What a log says of each step, in its order.
 struct StepLog {
   enum class Unit { seconds, samples_per_second } unit = Unit::seconds;
-  std::vector<double> values;
+  std::vector<double> values;  // in `unit`
   /// Seconds a step, of `batch` samples where the log has rates.
-  std::vector<double> seconds(double batch) const;
+  std::vector<double> seconds(double batch) const;  // batch: samples
 };
 
 /// Comma-separated values with a header. One column is of the step: seconds (step_seconds,

@@ -14,7 +14,7 @@ namespace reckon {
 /// the mean is smallest, among the first half of the values [White 1997, "An effective truncation
 /// heuristic for bias reduction in simulation output", Simulation 69(6), eq. 1]. The first value
 /// always does, where there are two: it fills caches and makes connections.
-std::size_t warmup_length(std::span<const double> values);
+std::size_t warmup_length(std::span<const double> values);  // of any one unit
 
 struct TrialFit {
   std::size_t warmup = 0;  // values left out

@@ -13,7 +13,7 @@ enum class LoraTargets {
 
 struct LoraAdapters {
   std::int64_t rank = 8;
-  double alpha = 0;  // the adapter's output is scaled by alpha / rank; 0: twice the rank
+  double alpha = 0;  // no unit; the adapter's output is scaled by alpha / rank; 0: twice the rank
   LoraTargets targets = LoraTargets::query_value;
   /// QLoRA: the products that `all_linear` names are kept in four bits (Layer::four_bit).
   bool four_bit = false;

@@ -84,7 +84,7 @@ struct GlobalAveragePool {};
 struct Flatten {};
 /// whole_sample: drops the sample's whole tensor, the others are scaled up (stochastic depth).
 struct Dropout {
-  double rate = 0;
+  double rate = 0;  // probability
   bool whole_sample = false;
 };
 /// (rows, D): token -> vector
@@ -98,7 +98,7 @@ struct PositionEmbedding {
 /// Rotates each head's pairs by position * theta^(-2i/rotated) [Su 2021, eq. 15]. No parameters.
 struct RotaryEmbedding {
   std::int64_t head_width = 0;
-  double theta = 10000;
+  double theta = 10000;      // no unit
   std::int64_t rotated = 0;  // the first so many features of a head; 0: all
 };
 /// Adds sin and cos of position / 10000^(2i/width) [Vaswani 2017, section 3.5]. No parameters.
@@ -133,7 +133,7 @@ struct PairwiseDots {
 struct Attention {
   std::int64_t heads = 1, kv_heads = 1, head_width = 64;
   bool causal = true;
-  double dropout = 0;
+  double dropout = 0;       // probability
   std::int64_t window = 0;  // each token sees so many before it [Jiang 2023, section 2]; 0: all
   bool alibi = false;       // scores lowered by distance, a slope a head [Press 2022]
   /// Of a head's values and output; 0: head_width. Another width is only simulated.
@@ -353,7 +353,7 @@ struct LayerCount {
   Flops backward{};  // what autograd runs
   Flops matrix{};    // of `forward`: convolutions and matrix products alone, as MFU counts them
   Flops model{};     // what MFU counts for forward and backward: see ModelGraph::model_flops()
-  double elements_in = 0;   // activations read in the forward pass
+  double elements_in = 0;   // numbers of activations read in the forward pass, one sample
   double elements_out = 0;  // activations written
   /// Kept for the backward pass (without recomputation), in elements of the compute precision. Each
   /// tensor counts once, at the layer that made it, however many keep it.
@@ -411,7 +411,7 @@ class ModelGraph {
   /// without look-up tables and, of experts, the active ones. A frozen matrix has no gradient of
   /// its weights: 2 *; 1 * where nothing before it is trained either.
   Flops model_flops() const;
-  double saved_elements() const;
+  double saved_elements() const;  // of one sample
   /// All that one sample keeps for the backward pass, without recomputation.
   Bytes saved_bytes(Bytes per_element) const;
 

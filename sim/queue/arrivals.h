@@ -40,6 +40,7 @@ std::vector<double> arrival_times(const WeekProfile& profile, double per_hour, s
 Seconds draw_time(const TimeLaw& law, RandomStream& stream);
 
 /// Jobs of all classes that are expected.
+/// A count, mean over the replications.
 double expected_jobs(const ArrivalsSpec& arrivals);
 
 }  // namespace reckon

@@ -14,7 +14,7 @@ inline constexpr int kMostNodesTried = 65'536;
 struct NodesTried {
   int nodes = 0;
   TraceResult result;
-  std::optional<double> value;  // of the limit's metric
+  std::optional<double> value;  // of the limit's metric, in Expectation::value's unit
   bool holds = false;
 };
 
@@ -22,9 +22,9 @@ struct NodesTried {
 struct ChangeTried {
   std::string change;                      // "cluster.scheduler.policy=sjf"
   std::optional<SchedulingPolicy> policy;  // of a change of nothing but the order
-  std::optional<double> value;
+  std::optional<double> value;             // likewise
   bool holds = false;
-  std::optional<double> cost_of_week;  // of all nodes; nullopt: unknown
+  std::optional<double> cost_of_week;  // of all nodes, in FewestNodes::currency; nullopt: unknown
 };
 
 struct FewestNodes {
@@ -33,7 +33,7 @@ struct FewestNodes {
   int now = 0;                       // as the scenario has it
   std::vector<NodesTried> tried;     // by nodes
   std::vector<ChangeTried> changes;  // in the order in which they were asked for
-  std::optional<double> cost_now;    // of all nodes in a week; nullopt: unknown
+  std::optional<double> cost_now;    // of all nodes in a week, in `currency`; nullopt: unknown
   /// What a node of the pool costs in a week, whether it is used or not; nullopt: unknown.
   std::optional<double> cost_of_week;
   std::string currency = "USD";

@@ -24,7 +24,7 @@ struct TimeStatistics {
   std::int64_t count = 0;
   double mean = 0, p50 = 0, p95 = 0;  // seconds, or a ratio; quantiles by linear interpolation
 };
-TimeStatistics statistics_of(std::vector<double> values);
+TimeStatistics statistics_of(std::vector<double> values);  // in the values' unit
 
 /// What the jobs of a trace say together.
 struct QueueRun {

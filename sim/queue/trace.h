@@ -18,7 +18,7 @@ namespace reckon {
 struct LoadQuestion {  // with trace.load
   std::vector<GpuNode> nodes;
   std::vector<PodRequest> pods;
-  double load = 1;
+  double load = 1;  // GPUs asked for over the cluster's
 };
 struct GavelQuestion {  // of Gavel's policies
   std::vector<GavelKind> kinds;
@@ -50,16 +50,17 @@ struct TraceResult {
   SchedulingPolicy policy = SchedulingPolicy::fifo;
   std::uint64_t seed = 1;
   int replications = 1;
-  std::int64_t jobs = 0;      // that came, of the first replication
-  std::int64_t started = 0;   // or were placed
-  std::int64_t never = 0;     // that no empty cluster could run
-  std::int64_t measured = 0;  // jobs of the window that ended
-  double gpus = 0;
+  std::int64_t jobs = 0;                              // that came, of the first replication
+  std::int64_t started = 0;                           // or were placed
+  std::int64_t never = 0;                             // that no empty cluster could run
+  std::int64_t measured = 0;                          // jobs of the window that ended
+  double gpus = 0;                                    // of the cluster, a count
   std::optional<LoadCurve> curve;                     // with a load
   std::optional<TimeStatistics> waiting, completion;  // without
   std::optional<double> makespan_seconds, utilization;
   std::optional<TimeStatistics> slowdown;  // of jobs with a length; see answers_of
   std::vector<TeamAnswer> teams;           // likewise
+  /// QueueAnswers' index and share; preemptions: a count.
   std::optional<double> fairness, preemptions, goodput;
   /// 0..1. With a load at its end; else GPUs that jobs held, and of those that were free the part
   /// that jobs of the list could not use, means over the makespan (fragmentation: of the first
@@ -88,6 +89,7 @@ struct QueueRecord {
 std::optional<QueueRecord> record_queue(const TraceQuestion& question);
 
 /// Of a metric of traces (is_of_trace); nullopt: the trace's kind does not tell it.
+/// In Expectation::value's unit.
 std::optional<double> value_of(const Expectation& expectation, const TraceResult& result);
 
 }  // namespace reckon

@@ -8,7 +8,7 @@
 // How the rows of assumptions_of() are written down. Internal to sim/scenario.
 namespace reckon::planning {
 
-inline double number(double x) { return x; }
+inline double number(double x) { return x; }  // in SI units
 inline double number(Seconds s) { return s.count(); }
 template <class Tag>
 double number(Quantity<Tag> q) {

@@ -72,7 +72,7 @@ struct AssumptionOf {
   std::string what;  // "provisioning of a node of pool p100"
   std::string key;   // stable: "pools.p100.provisioning"; also the random stream's entity
   std::string unit;  // "s", "USD/h", "fraction"
-  double value = 0, low = 0, high = 0;
+  double value = 0, low = 0, high = 0;  // in `unit`; 5th and 95th percentile
   SourceId source{};
   bool affects_step =
       false;  // the step model must be run again when it changes; else only the cluster's life

@@ -43,7 +43,7 @@ struct WorkerRates {
   int threads = 1;
   /// What the passes of the job's network took, over what its layers' products and passes over
   /// memory say; 1: nobody measured them.
-  double network = 1;
+  double network = 1;     // factor
   ProductTimes products;  // by all of its threads together
   ProductTimes each;      // by one of them, while the others do others
   StreamTimes streams;

@@ -57,6 +57,7 @@ struct Expectation {
   StepShare share = StepShare::compute;  // metric step_share
   Statistic statistic = Statistic::none;
   Comparison comparison = Comparison::le;
+  /// By metric: seconds, USD, bytes, joules, grams, a rate per second, a share 0..1, or a count.
   double value = 0;
   /// Of an amount that is not in USD; the reader of the scenario turns it into `value` in USD, at
   /// `prices.usd_rate`, and keeps this.
@@ -66,7 +67,7 @@ struct Expectation {
 };
 /// "p95(time) <= 48h". The error is a sentence with the allowed words.
 Parsed<Expectation> parse_expectation(std::string_view text);
-bool holds(double value, Comparison comparison, double bound);
+bool holds(double value, Comparison comparison, double bound);  // both in one unit
 
 // ---- serving
 // -----------------------------------------------------------------------------------------------
@@ -78,7 +79,7 @@ struct ServingReplicasSpec {
 };
 struct ServingAutoscalerSpec {  // --horizontal-pod-autoscaler-* of the kube-controller-manager
   std::optional<Seconds> sync_period, downscale_stabilization;
-  std::optional<double> tolerance;
+  std::optional<double> tolerance;  // share of the target
 };
 struct ServingBatchSpec {
   int max = 1;

@@ -30,8 +30,8 @@ struct TrialOffer {
 /// What comparable runs say of a step: its time over the step model's
 /// (sim/accuracy/evidence/evidence.h).
 struct StepEvidence {
-  double median = 1, low = 1, high = 1;  // 5th and 95th percentile
-  double half_width = 0;                 // of the logarithm: nine of ten lie within
+  double median = 1, low = 1, high = 1;  // factors; 5th and 95th percentile
+  double half_width = 0;                 // of the natural logarithm: nine of ten lie within
   std::vector<ComparableRun> runs;       // most alike first; equal configurations are one
   int of_this_job = 0;                   // of them: of this network on this accelerator
   std::optional<TrialOffer> trial;       // nullopt: it would narrow the range by less than a fifth

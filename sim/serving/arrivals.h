@@ -16,7 +16,7 @@ class RequestStream {
   SimTime next();
 
  private:
-  double rate_at(SimTime at) const;
+  double rate_at(SimTime at) const;  // requests a second
   SimTime end_of_rate(SimTime at) const;
 
   const ServiceSetting& setting_;

@@ -6,8 +6,8 @@
 namespace reckon {
 namespace {
 
-constexpr double kShortest = 1e-6, kLongest = 86'400;
-const double kGrowth = std::log(1.005);
+constexpr double kShortest = 1e-6, kLongest = 86'400;  // seconds
+const double kGrowth = std::log(1.005);                // ln of a bin's end over its begin
 const std::size_t kBins = std::size_t(std::ceil(std::log(kLongest / kShortest) / kGrowth)) + 1;
 
 }  // namespace

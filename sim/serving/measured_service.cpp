@@ -186,7 +186,7 @@ void fit_slowdown(MeasuredService& service, const std::vector<MeasuredBatches>& 
 /// What each size took, but those that were hardly ever seen: the lines between their neighbours
 /// say more.
 TimesBySize table_of(const std::vector<MeasuredBatches>& measured) {
-  constexpr double kRare = 0.002;
+  constexpr double kRare = 0.002;  // of the batches of the most frequent size
   double most = 0;
   for (const MeasuredBatches& m : measured) most = std::max(most, m.batches);
   TimesBySize times;

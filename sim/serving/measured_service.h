@@ -13,10 +13,10 @@ namespace reckon {
 
 /// Batches of about one size, summed.
 struct MeasuredBatches {
-  double batches = 0, instances = 0;
+  double batches = 0, instances = 0;  // counts
   Seconds busy{};
 
-  double size() const { return instances / batches; }
+  double size() const { return instances / batches; }  // instances a batch, mean
   Seconds time() const { return busy / batches; }
 };
 
@@ -30,7 +30,7 @@ Expected<std::vector<MeasuredBatches>> parse_serving_metrics(const std::string& 
 /// Of a batch of b requests: S(b) = batch + b request, and what a request takes outside the queue.
 struct MeasuredOverhead {
   Seconds batch{}, request{};
-  double error = 0;  // the largest of a size, relative
+  double error = 0;  // a share: the largest relative error of a size
 };
 
 /// Least squares of the relative errors of S, each size weighted by its batches; neither part is
@@ -49,10 +49,10 @@ std::vector<std::pair<double, Seconds>> measured_alone(std::string_view text);
 struct MeasuredService {
   std::optional<MeasuredOverhead> line;           // nullopt: all batches had one size
   std::vector<std::pair<double, Seconds>> times;  // by size, ascending; empty: the line does
-  std::optional<double> slowed;  // what passes took under load over what they took alone
+  std::optional<double> slowed;  // factor: what passes took under load over what they took alone
   Seconds outside{};
 };
-inline constexpr double kLineError = 0.1;
+inline constexpr double kLineError = 0.1;  // share of a size's time
 /// With `alone` the table: of each size what its pass took alone, times what passes of about that
 /// size took longer under load. A load far from the limit shows small batches, and of a line
 /// through them a few per cent at the largest are a third of the queue near the limit; how the time
@@ -61,7 +61,7 @@ inline constexpr double kLineError = 0.1;
 /// batches, with weight kSeen; beyond the sizes that were seen it is that of all.
 /// Without `alone`: the line, and where it is off by more than kLineError of some size the table of
 /// what each took.
-inline constexpr double kSeen = 100;
+inline constexpr double kSeen = 100;  // batches
 MeasuredService fit_serving(const std::vector<MeasuredBatches>& measured,
                             std::optional<Seconds> outside,
                             const std::vector<std::pair<double, Seconds>>& alone = {});

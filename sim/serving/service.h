@@ -56,7 +56,7 @@ struct ServiceLease {
 struct ServiceSlice {
   Seconds from{}, length{};
   std::uint64_t arrived = 0;
-  double ready = 0;         // replicas that take requests, mean
+  double ready = 0;         // a count: replicas that take requests, mean
   double utilization = 0;   // of them: busy share
   std::uint64_t timed = 0;  // latencies; 0: the quantiles below say nothing
   Seconds p50{}, p99{};
@@ -84,6 +84,7 @@ struct ServiceResult {
   double utilization() const {
     return ready_seconds > 0 ? std::min(1.0, busy_seconds / ready_seconds) : 0;
   }
+  /// Requests a batch.
   double batch_mean() const { return batches > 0 ? double(served) / double(batches) : 0; }
 };
 

@@ -13,7 +13,7 @@
 namespace reckon {
 namespace {
 
-constexpr double kMicro = 1e-6;
+constexpr double kMicro = 1e-6;  // millions
 
 /// Of each batch up to the largest. Beyond a thousand neighbours are alike: every 16th is computed.
 std::vector<Seconds> batch_times(const ServingPlan& plan) {

@@ -32,7 +32,7 @@ ServiceSetting service_of(const ServingPlan& plan);
 /// What a service does where a batch takes so long.
 struct ServingEnd {
   Seconds batch_full{}, p50{}, p95{}, p99{};
-  double replicas = 0, refused_share = 0;
+  double replicas = 0, refused_share = 0;  // a count, mean; 0..1
   std::optional<double> cost_usd;
 };
 /// At the 5th and the 95th percentile of what a batch takes (serving_range.h).
@@ -51,8 +51,8 @@ struct ServingForecast {
   ServiceResult service;
   Seconds mean{}, p50{}, p95{}, p99{};
   double requests_per_second = 0;  // answered, mean over the period
-  double refused_share = 0;
-  double replicas = 0;  // that take requests, mean
+  double refused_share = 0;        // 0..1
+  double replicas = 0;             // a count: that take requests, mean
   double node_hours = 0;
   std::optional<double> cost_usd;         // of the period; nullopt: a price is unknown
   std::optional<double> usd_per_million;  // requests answered

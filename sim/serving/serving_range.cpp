@@ -21,7 +21,7 @@ double log_time(const ServingPlan& plan) {
 }
 
 std::vector<Lever> levers_of(const ServingPlan& plan) {
-  constexpr double kNothing = 1e-9;
+  constexpr double kNothing = 1e-9;  // of ln of a batch's time
   std::vector<Lever> levers;
   const double usual = log_time(plan);
   for (AssumptionOf<PlannedCluster>& assumption :

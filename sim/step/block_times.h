@@ -25,9 +25,10 @@ struct BlockTime {
   Seconds tensor_forward{}, tensor_backward{};
   Seconds context_forward{}, context_backward{};
   Seconds expert_forward{}, expert_backward{};
-  double dispatches = 0;  // kernels and collectives that the host issues, forward and backward
-  Seconds hidden{};       // communication behind arithmetic
-  Bytes sent{};           // by one rank
+  // Kernels and collectives that the host issues, forward and backward; a count.
+  double dispatches = 0;
+  Seconds hidden{};  // communication behind arithmetic
+  Bytes sent{};      // by one rank
 
   Seconds whole_forward() const {
     return forward + tensor_forward + context_forward + expert_forward;

@@ -34,8 +34,8 @@ Processor one_core(const Processor& processor);
 /// layer is cut.
 struct LayerWork {
   Flops forward{}, backward{};
-  double elements_in = 0, elements_out = 0;  // activations read and written in the forward pass
-  double weights_read = 0;
+  double elements_in = 0, elements_out = 0;  // numbers of activations read and written, forward
+  double weights_read = 0;                   // numbers
   WorkKind work = WorkKind::memory;
   bool has_backward = true, frozen = false, four_bit = false, depthwise = false,
        small_square = false, in_fp32 = false;
@@ -79,6 +79,7 @@ ComputeTimes compute_times(const PlannedWorkload& job, const Processor& processo
 
 /// A pass forward only, as a served model runs it: the same roofline of each layer (cost_of), and
 /// no less than the host needs to issue its forward kernels.
+/// `batch`: samples.
 Seconds forward_time(const ModelGraph& model, Precision precision, const Processor& processor,
                      double batch);
 

@@ -52,7 +52,7 @@ std::vector<bool> outputs_of(const ModelGraph& model) {
 }  // namespace
 
 TrainableShapes trainable_shapes(const ModelGraph& model) {
-  constexpr double kIterations = 5;
+  constexpr double kIterations = 5;  // of Newton-Schulz: optimizer_cost.h
   TrainableShapes s;
   const std::vector<bool> output = outputs_of(model);
   for (const Layer& layer : model.layers()) {
@@ -83,7 +83,7 @@ OptimizerCost optimizer_cost(const TrainableShapes& s, Optimizer optimizer) {
     case Optimizer::adamw:
       return {.state = 2 * kFp32};
     case Optimizer::adamw_8bit: {
-      constexpr double kBlock = 2048;
+      constexpr double kBlock = 2048;  // elements with one constant: optimizer_cost.h
       return {.state = 2 * (Bytes{1} + kFp32 / kBlock)};
     }
     case Optimizer::adafactor:

@@ -6,7 +6,7 @@ namespace reckon {
 
 /// What the rules below need of a network's trainable weights; counts of numbers.
 struct TrainableShapes {
-  double parameters = 0;
+  double parameters = 0;     // of the whole network
   double factored = 0;       // rows and columns of each matrix, and all of vectors (Adafactor)
   double in_matrices = 0;    // in matrices inside the network: no tables, not the output's
   double newton_schulz = 0;  // FLOPs of five iterations over each of these
@@ -17,7 +17,7 @@ TrainableShapes trainable_shapes(const ModelGraph& model);
 /// For one trainable parameter, on average.
 struct OptimizerCost {
   Bytes state{};              // kept beside the weights
-  double gradient_reads = 0;  // beyond the one of every update
+  double gradient_reads = 0;  // a count, beyond the one of every update
   Bytes traffic{};            // besides
   Flops flops{};              // of products
 };

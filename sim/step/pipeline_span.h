@@ -5,7 +5,7 @@
 #include "sim/scenario/layout.h"
 
 // How long a pipeline's schedule takes where a stage goes on to its next pass while it sends: what
-// reckon-worker does on CPUs (executor/train/layouts/pipeline_runtime.h).
+// reckon-worker does on CPUs (executor/train/layouts/pipeline/runtime.h).
 namespace reckon {
 
 /// A stage's passes of one micro-batch, over all its parts.

@@ -19,7 +19,7 @@ struct StageTime {
   // Once a step:
   Seconds reduction{};      // of the gradients: what goes on after the last backward pass
   Seconds collection{};     // zero_stage 1 and 2: the updated parameters
-  double trainable = 0;     // parameters that this rank updates
+  double trainable = 0;     // numbers of weights that this rank updates
   Seconds state_traffic{};  // all collectives of ZeRO and gradients of a step, hidden or not
   Bytes state_sent{};       // of a step
 

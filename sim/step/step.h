@@ -16,8 +16,8 @@ namespace reckon {
 
 /// Above this probability of running out of memory a step cannot be run; `reckon plan` allows the
 /// second.
-inline constexpr double kCannotFit = 0.95, kRiskOfAPlan = 0.01;
-inline constexpr double kMoreLikelyThanNot = 0.5;  // what is taken of a run that ran
+inline constexpr double kCannotFit = 0.95, kRiskOfAPlan = 0.01;  // probabilities
+inline constexpr double kMoreLikelyThanNot = 0.5;  // probability; what is taken of a run that ran
 
 /// Memory of one accelerator of the worker pool, by part; the peak's median and how far it may lie
 /// off (docs/MODELS.md, "Memory").
@@ -43,7 +43,7 @@ struct MemoryEstimate {
   ///   Phi(ln(held / (available - reserve)) / s)
   double out_of_memory() const;
   /// out_of_memory() <= risk.
-  bool fits_at(double risk) const;
+  bool fits_at(double risk) const;  // a probability
   bool fits() const { return fits_at(kCannotFit); }
 };
 /// Reserve (of a job with so many kinds of ranks that talk to each other), what evidence says,
@@ -122,7 +122,7 @@ struct StepEstimate {
   double mfu = 0;
   SamplesPerSecond samples_per_second{};
   Bytes sent_per_worker{};        // bytes on the wire out of one worker, a step
-  double server_utilization = 0;  // parameter servers' NICs, busiest direction
+  double server_utilization = 0;  // 0..1, of parameter servers' NICs, busiest direction
   /// Asynchronous parameter servers: mean number of other workers' updates between a worker's pull
   /// and its own update.
   double delay = 0;

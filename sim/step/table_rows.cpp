@@ -28,7 +28,7 @@ constexpr std::array<Point, 5> kPoints{{{0.0, 0.5688888888888889},
 template <class Function>
 double integral(double begin, double end, const Function& f) {
   if (end <= begin) return 0;
-  constexpr double kPanel = 0.25;
+  constexpr double kPanel = 0.25;  // of ln of the row, a panel's width
   const double first = std::log(begin), last = std::log(end);
   const double panels = std::ceil((last - first) / kPanel), half = (last - first) / panels / 2;
   double sum = 0;

@@ -48,12 +48,12 @@ class DrawnRows {
   /// and self-organizing search", Discrete Applied Mathematics 39, Sec. 5], and so many of each
   /// part. The first rows are added up one by one; the smooth rest is the integral between the
   /// middles of its rows (relative error below 1e-5). Of `mod` each part has as much of that rest.
-  double distinct(double draws) const;
+  double distinct(double draws) const;  // a count of rows; so is `draws`, of ids
   std::vector<double> distinct_by_part(double draws, const RowParts& parts) const;
 
  private:
-  double touched(double row, double log_sum, double draws) const;
-  double sum(double begin, double end, double draws) const;
+  double touched(double row, double log_sum, double draws) const;  // probability
+  double sum(double begin, double end, double draws) const;        // a count of rows
 
   std::int64_t rows_;
   double exponent_;

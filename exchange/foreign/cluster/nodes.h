@@ -22,7 +22,7 @@ struct SeenNode {
   std::string product;      // what a label calls it
   std::string resource;     // by which it is asked for: nvidia.com/gpu
   int devices = 0;
-  double cores = 0, memory = 0;  // of the machine
+  double cores = 0, memory = 0;  // of the machine; memory in bytes
   bool spot = false, ready = false, cordoned = false;
   /// Keys of taints that keep pods of the job away: those of the control plane, of teams. Not those
   /// that its pods tolerate (accelerators, spot), nor those that say how the node is just now.

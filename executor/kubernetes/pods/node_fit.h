@@ -11,6 +11,7 @@
 namespace reckon::kubernetes {
 
 /// "500m", "2", "1536Mi", "1e3" [Kubernetes API reference, "Quantity"]; nullopt: none.
+/// Its suffix taken in: cores, bytes or a count, by resource.
 std::optional<double> quantity_of(const std::string& text);
 
 using Resources = std::map<std::string, double>;  // "cpu", "memory", "nvidia.com/gpu"

@@ -31,7 +31,7 @@ struct ProgressReport {
   // Phase done only:
   Seconds seconds{};  // the step's wall time
   std::int64_t samples = 0;
-  std::optional<double> loss;
+  std::optional<double> loss;      // mean over the step's samples
   std::optional<Seconds> saved{};  // a checkpoint behind it: how long training stood still for it
   std::optional<Seconds> own{};    // what this process did by itself (sim/measurement/slow_ranks.h)
   // Phase waiting only:

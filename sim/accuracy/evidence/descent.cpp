@@ -15,7 +15,7 @@ Eigen::VectorXd rounded(Eigen::VectorXd x, double grid) {
 }  // namespace
 
 Descent descend(const DescentProblem& p, const Eigen::VectorXd& start) {
-  constexpr double kMostDamping = 1e8;
+  constexpr double kMostDamping = 1e8;  // factor on the Hessian's diagonal
   Descent best;
   best.x = p.limited(start);
   best.cost = p.cost(best.x);

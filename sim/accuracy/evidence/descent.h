@@ -15,14 +15,14 @@ struct DescentProblem {
   std::function<Slope(const Eigen::VectorXd&)> slope;
   std::function<Eigen::VectorXd(Eigen::VectorXd)> limited;  // the nearest x that may be
   int most_rounds = 200;
-  double enough = 1e-4;  // a step that gains less of the cost is the last
+  double enough = 1e-4;  // in the unit of `cost`: a step that gains less of it is the last
   /// x is rounded to multiples of it: two machines whose last digits differ walk the same way. 0: x
   /// is not rounded.
   double grid = 0;
 };
 
 struct Descent {
-  double cost = 0;
+  double cost = 0;  // in the unit of DescentProblem::cost, as `enough` is
   Eigen::VectorXd x;
   Slope slope;  // at x
 };

@@ -58,7 +58,7 @@ ClassKey key_of(const EvidenceFeatures& f) {
 }  // namespace
 
 double device_share(const StepEstimate& step) {
-  constexpr double kLeastShare = 0.02;
+  constexpr double kLeastShare = 0.02;  // of the step, 0..1
   const Seconds links = step.exposed.total() - step.exposed.stragglers - step.exposed.contention;
   return step.step.count() > 0 ? std::clamp(1 - links / step.step, kLeastShare, 1.0) : 1;
 }

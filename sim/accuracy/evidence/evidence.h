@@ -62,6 +62,7 @@ class Evidence {
   Residual after_trial(const EvidenceFeatures& question, const EvidenceFeatures& trial,
                        double share, double noise) const;
   /// Of the peak of memory of a job of these features; `prior`: its deviation with nothing near.
+  /// Of ln(measured peak / predicted), as both of the answer.
   MemoryResidual memory(const EvidenceFeatures& question, double prior) const;
   /// The runs that residual() takes, most alike first.
   std::vector<TakenRun> near(const EvidenceFeatures& question) const;

@@ -99,8 +99,8 @@ double link_variance(const EvidenceFeatures& f, const EvidenceKernel& k) {
 }
 
 std::vector<KernelNumber> numbers_of(EvidenceKernel& k) {
-  constexpr double kMost = 3;  // of an amplitude: a factor of 20
-  constexpr double kLongest = 100;
+  constexpr double kMost = 3;       // of an amplitude: a factor of 20
+  constexpr double kLongest = 100;  // years, or of ln
   std::vector<KernelNumber> all;
   const auto amplitude = [&](std::string name, double& value) {
     all.push_back({std::move(name), &value, 0, kMost});

@@ -16,7 +16,9 @@
 // forecast is the step model's. Nothing grows with a size: extrapolation is the step model's.
 namespace reckon {
 
-/// Amplitudes are standard deviations of ln(measured / predicted), shares are 0..1.
+/// The values here are the centres of the tuning's prior (docs/models/evidence.md, "Evidence");
+/// what ships are those of catalogs/evidence/kernel.csv. Amplitudes are standard deviations of
+/// ln(measured / predicted), shares are 0..1.
 struct EvidenceKernel {
   // Of the device.
   double all = 0.7;             // common to all runs of a block
@@ -43,14 +45,15 @@ struct EvidenceKernel {
   // Lengths.
   double years = 5, count = 8, batch = 3.5, parameters = 8;  // the last three of logarithms
   double noise = 0.03;                                       // of one run
-  double interval = 2.13;  // half width of 90 % over the standard deviation
+  double interval = 2.13;  // half width of 90 % over the standard deviation: Student's t, 4 degrees
   // Of the variance of ln(peak of memory / predicted): what runs have in common. The rest is a
   // run's own.
   double memory_all = 0.1, memory_stack = 0.2, memory_network = 0.1, memory_source = 0.4;
-  std::array<double, kDomains> domain_scale{1, 1, 1, 1, 1, 1, 1};  // of all amplitudes
+  std::array<double, kDomains> domain_scale{1, 1, 1, 1, 1, 1, 1};  // factors on all amplitudes
 };
 
 /// Covariance of what two runs' devices contribute, and of what their links do.
+/// Of ln(measured / predicted), as all amplitudes.
 double device_covariance(const EvidenceFeatures& a, const EvidenceFeatures& b,
                          const EvidenceKernel& kernel);
 double link_covariance(const EvidenceFeatures& a, const EvidenceFeatures& b,
@@ -63,7 +66,7 @@ double link_variance(const EvidenceFeatures& f, const EvidenceKernel& kernel);
 struct KernelNumber {
   std::string name;
   double* value = nullptr;
-  double least = 0, most = 0;
+  double least = 0, most = 0;  // range of *value
 };
 /// Those of the rate, in the order of the file: what is tuned on runs.
 std::vector<KernelNumber> numbers_of(EvidenceKernel& kernel);

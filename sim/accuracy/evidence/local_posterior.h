@@ -27,7 +27,7 @@ struct EvidenceRun {
   /// Of a run of one's own: its residual, and what its steps' spread leaves open of it, as a
   /// standard deviation.
   std::optional<RunResidual> own;
-  double own_noise = 0;
+  double own_noise = 0;  // of ln(measured / predicted)
 };
 /// Runs whose features cannot be read are left out. The texts of `runs` stay.
 std::vector<EvidenceRun> gather_evidence(std::span<const PublishedRun> runs,
@@ -39,8 +39,8 @@ using ResidualOf = std::function<std::optional<RunResidual>(std::size_t run)>;
 /// What a question's residual is made of, by the device's share a: mean a device + (1 - a) links,
 /// variance a^2 device + 2 a (1 - a) both + (1 - a)^2 links.
 struct ResidualParts {
-  double device = 0, links = 0;
-  double device_variance = 0, both_variance = 0, links_variance = 0;
+  double device = 0, links = 0;  // means of ln(measured / predicted)
+  double device_variance = 0, both_variance = 0, links_variance = 0;  // of these logarithms
 
   double mean(double share) const { return share * device + (1 - share) * links; }
   double variance(double share) const {

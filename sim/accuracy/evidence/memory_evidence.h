@@ -17,7 +17,7 @@ struct MemoryResidual {
 /// A run whose peak was measured.
 struct MeasuredPeak {
   EvidenceFeatures features;
-  double residual = 0;
+  double residual = 0;  // ln(measured peak / predicted)
 };
 
 /// What the source of a run measured: tensors (PyTorch's max_memory_allocated), or all that the

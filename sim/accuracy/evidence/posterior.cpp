@@ -15,6 +15,7 @@ struct Posterior::Solved {
 Posterior::Posterior(std::span<const Observation> observations, const Covariance& covariance,
                      const Covariance& besides) {
   constexpr int kReweighted = 2;
+  // Degrees of freedom; an observation's weight, 0..1.
   constexpr double kFreedom = 4, kLeast = 0.02;
   const auto n = static_cast<Eigen::Index>(observations.size());
   Eigen::MatrixXd k(n, n);

@@ -9,7 +9,7 @@
 namespace reckon {
 
 struct Observation {
-  double value = 0;
+  double value = 0;  // in one unit for all observations, as noise and mean(); here logarithms
   double noise = 0;  // standard deviation
   /// Whoever asks knows how it was measured: it weighs in full, whatever the others say.
   bool certain = false;

@@ -217,7 +217,7 @@ tl::expected<ModelSpec, std::string> transformer_of(const RunConfiguration& run)
   if (run.parameters == 0 && run.active_parameters == 0) return best;
   const auto best_off = fit_to_parameters(run, best.dimensions);
   if (!best_off) return tl::unexpected(best_off.error());
-  constexpr double kMostOff = 0.1;
+  constexpr double kMostOff = 0.1;  // of the parameters that are printed, a share
   if (*best_off > kMostOff)
     return tl::unexpected(
         fmt::format("the dimensions of {} do not give its printed parameters", run.variant));

@@ -17,7 +17,7 @@ namespace {
 using Failure = tl::unexpected<std::string>;
 
 constexpr int kVcpusPerAccelerator = 8;  // general knowledge: servers with GPUs have 4 to 28
-constexpr double kAnySamples = 1e6;
+constexpr double kAnySamples = 1e6;      // samples of the data set; the run is one step long
 
 /// Where nodes are and how many of their accelerators take part.
 struct Placement {

@@ -30,12 +30,13 @@ struct ScoredRun {
   std::string_view evidence = {};  // what is near of it; "": predicted by the step model alone
   /// Which line of the figures it belongs to, where the kind of table says; "": what ran says.
   std::string_view figure = {};
-  double error() const { return predicted / measured - 1; }
+  double error() const { return predicted / measured - 1; }  // a share
   bool covered() const { return low <= measured && measured <= high; }
-  double half_width() const { return (high - low) / 2 / predicted; }
+  double half_width() const { return (high - low) / 2 / predicted; }  // a share
 };
 
 /// What errors look like. `bias` is the median of the signed errors; rank_correlation Spearman's.
+/// Errors, coverage and half widths are shares: 0.1 is 10 %.
 struct Scores {
   std::int64_t runs = 0;
   double median_absolute_error = 0, mean_absolute_error = 0, p90_absolute_error = 0,
@@ -109,7 +110,7 @@ struct WarmEvaluation {
 /// measured rate of the fastest layout / that of the layout we would take - 1.
 struct RegretScores {
   std::int64_t groups = 0;
-  double mean = 0, max = 0;
+  double mean = 0, max = 0;  // shares
 };
 struct Regret {
   RegretScores one_node, many_nodes;  // trust A and B

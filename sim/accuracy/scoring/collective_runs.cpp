@@ -123,7 +123,7 @@ Expected<CollectiveRuns> score_collectives(std::string_view file_name, std::stri
     r.at.run.accelerator = system->accelerator;
     r.at.run.accelerators = ranks;
     r.at.run.nodes = static_cast<int>(nodes);
-    constexpr double kLarge = 1e6;
+    constexpr double kLarge = 1e6;  // bytes of the message
     r.figure = r.at.run.model =
         size >= kLarge ? "all-reduce, 1 MB and above" : "all-reduce, below 1 MB";
     // A group is one size on one system.

@@ -12,7 +12,8 @@ namespace reckon {
 namespace {
 
 bool is_near(const EvidenceFeatures& a, const EvidenceFeatures& b) {
-  constexpr double kCount = 1.4, kParameters = 0.5;  // of logarithms
+  // Differences of natural logarithms: factors of 4 and 1.6.
+  constexpr double kCount = 1.4, kParameters = 0.5;
   return a.accelerator == b.accelerator && a.network == b.network && a.domain == b.domain &&
          std::abs(a.log_count - b.log_count) < kCount &&
          (a.domain != Domain::language ||

@@ -72,6 +72,7 @@ bool is_share(const KernelNumber& n) { return n.least == 0 && n.most == 1; }
 /// any does: in 2 % of the published runs of trust A they take more than a fifth of the step, and
 /// their amplitudes would follow the few that are off for other reasons.
 double log_prior(EvidenceKernel& kernel) {
+  // Standard deviations of ln; the least that ln is taken of.
   constexpr double kSpread = 2, kSpreadOfLinks = 0.4, kLeast = 0.005;
   EvidenceKernel general;
   const auto known = numbers_of(general), is = numbers_of(kernel);
@@ -152,7 +153,7 @@ class Tuning {
   }
 
   double log_density(const HeldOut& h, const EvidenceKernel& kernel) const {
-    constexpr double kFreedom = 4;
+    constexpr double kFreedom = 4;  // degrees of freedom, as of the posterior
     const auto& residuals = h.fold->residuals;
     const auto residual_of = [&](std::size_t i) { return residuals[i]; };
     const auto local = solve_locally(h.question, h.candidates, runs_, residual_of, kernel);
@@ -173,7 +174,7 @@ class Tuning {
 
 /// A number moved by a factor; of a share its odds.
 double moved(const KernelNumber& n, double factor) {
-  constexpr double kLeast = 0.005, kMostShare = 0.99;
+  constexpr double kLeast = 0.005, kMostShare = 0.99;  // in the number's unit; 0..1
   if (!is_share(n)) return std::clamp(*n.value * factor, std::max(kLeast, n.least), n.most);
   const double odds = (*n.value + kLeast) / (1 + kLeast - *n.value) * factor * factor;
   return std::clamp(odds / (1 + odds), 0.0, kMostShare);
@@ -184,6 +185,7 @@ double moved(const KernelNumber& n, double factor) {
 EvidenceKernel tune_evidence(std::span<const PublishedRun> runs, const Catalog& catalog,
                              EvidenceKernel kernel, int rounds,
                              const std::function<void(const std::string&)>& tell) {
+  // Of the log posterior; factors on a number, and on what is above 1 in such a factor.
   constexpr double kGain = 0.02, kFirst = 1.5, kShrink = 0.6, kLast = 1.1;
   Tuning tuning(runs, catalog);
   std::map<std::string, double> factors;

@@ -127,7 +127,7 @@ std::string read_row(const NamedCsv& csv, ReliabilityRun& run) {
   run.parameters = parameters_in(run.name);
   run.takes_hours = contains(csv.text("restart_time"), "hours");
   run.accelerators = int(first("accelerators"));
-  constexpr double kOfNode = 8;
+  constexpr double kOfNode = 8;  // accelerators, where the row has no nodes
   run.nodes = int(first("nodes"));
   if (run.nodes == 0) run.nodes = int(std::ceil(run.accelerators / kOfNode));
   run.length = Seconds{first("days") * 86400};
@@ -264,7 +264,7 @@ ScoredReliability forecast_of(ReliabilityRun run, const Catalog& catalog, int re
     for (const PlanAssumption& a : assumptions)
       a.set(drawn, value_at(a, draw_score(a, plan.seed, std::uint32_t(k))));
     JobPace pace;
-    constexpr double kMoreThanThereIs = 2;
+    constexpr double kMoreThanThereIs = 2;  // times the run's length
     pace.steps = std::int64_t(kMoreThanThereIs * run.length.count());
     pace.step_by_workers.assign(std::size_t(run.nodes) + 1, Seconds{1});
     pace.checkpoint_save = drawn.jobs.front().checkpoint.save_overhead.value;

@@ -13,7 +13,7 @@ namespace reckon {
 
 /// A number as it was published: "419", "1-2 a week", ">0.90".
 struct PublishedRange {
-  double low = 0, high = 0;
+  double low = 0, high = 0;  // a count of the whole run; of goodput 0..1
 };
 
 struct ReliabilityRun {
@@ -21,7 +21,7 @@ struct ReliabilityRun {
   int accelerators = 0, nodes = 0, line = 0;
   bool rented = false;       // of a cloud
   bool takes_hours = false;  // a restart, not told more exactly
-  double parameters = 0;     // by the run's name; 0: not known
+  double parameters = 0;     // of the model, by the run's name; 0: not known
   Seconds length{};
   std::optional<PublishedRange> interruptions, goodput;
   std::optional<Seconds> interval, save, restart;  // as far as they were published

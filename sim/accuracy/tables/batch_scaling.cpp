@@ -9,7 +9,7 @@
 namespace reckon {
 namespace {
 
-constexpr double kHalf = 0.5;
+constexpr double kHalf = 0.5;  // epochs
 
 /// Before it is rounded up to a whole epoch.
 double within_epoch(const BatchEpochs& given, double batch, double inverse) {

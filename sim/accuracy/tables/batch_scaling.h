@@ -7,7 +7,7 @@ namespace reckon {
 
 /// Epochs until a target was reached first, as a framework prints them that looks once an epoch.
 struct BatchEpochs {
-  double batch = 0;
+  double batch = 0;  // samples
   double epochs = 0;
 };
 

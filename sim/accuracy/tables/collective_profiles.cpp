@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 12> kProfileColumns{
 /// latency, which has the calls of the benchmark in it, is a twentieth of the time.
 constexpr Bytes kFitSize{1 << 30};
 /// Sizes of share_of_peak_by_size: 64 B a rank, twice that, ...
-constexpr double kFirstShare = 64;
+constexpr double kFirstShare = 64;  // bytes a rank
 
 struct Named {
   std::string_view text;

@@ -30,7 +30,7 @@ LimitedEpoch under_limit(const LimitedEpoch& given, double limit_watts, const Po
 
 PowerLimitLaw fit_power_limit(std::span<const std::vector<LimitedEpoch>> tasks) {
   constexpr int kShares = 14, kExponents = 14;
-  constexpr double kShareStep = 0.03, kExponentStep = 0.5;
+  constexpr double kShareStep = 0.03, kExponentStep = 0.5;  // of the highest limit; of the exponent
   double highest = 0;
   for (const auto& epochs : tasks)
     if (!epochs.empty()) highest = std::max(highest, epochs.back().limit_watts);

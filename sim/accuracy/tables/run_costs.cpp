@@ -52,7 +52,7 @@ std::string_view stack_of(std::string_view framework) {
 /// Nobody prints it. Where fp16 is faster it was used from 2018 on (general knowledge: the
 /// frameworks' mixed precision of that year); TPUs multiply in bf16.
 std::string_view precision_of(const Accelerator& a, double year) {
-  constexpr double kMixedPrecision = 2018, kWorthIt = 1.5;
+  constexpr double kMixedPrecision = 2018, kWorthIt = 1.5;  // year; fp16's peak over fp32's
   if (a.kind == AcceleratorKind::tpu) return "bf16";
   const auto half = a.peak_for(Precision::fp16), full = a.peak_for(Precision::fp32);
   const bool faster = half && full && half->value / full->value > kWorthIt;
@@ -62,7 +62,7 @@ std::string_view precision_of(const Accelerator& a, double year) {
 /// Not printed: 128 for CIFAR-10 [He 2016, arXiv:1512.03385, sec. 4.2], 32 an accelerator for
 /// ImageNet (its 256 on eight, sec. 3.4).
 double usual_batch(std::string_view dataset, int accelerators) {
-  constexpr double kCifar = 128, kOfOne = 32;
+  constexpr double kCifar = 128, kOfOne = 32;  // samples of a step; of an accelerator
   return dataset == "cifar10" ? std::max(kCifar, double(accelerators)) : kOfOne * accelerators;
 }
 

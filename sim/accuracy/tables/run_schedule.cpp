@@ -20,7 +20,7 @@ double sum_of(const std::vector<SchedulePart>& parts) {
 
 /// Are the parts' epochs those at which they end?
 bool counts_on(const std::vector<SchedulePart>& parts, double epochs) {
-  constexpr double kOneOff = 1;
+  constexpr double kOneOff = 1;  // epochs
   const bool grow = std::ranges::adjacent_find(parts, [](const auto& a, const auto& b) {
                       return a.epochs >= b.epochs;
                     }) == parts.end();

@@ -11,12 +11,12 @@
 namespace reckon {
 
 struct SchedulePart {
-  double global_batch = 0;
+  double global_batch = 0;  // samples
   double epochs = 0;
 };
 struct Schedule {
   std::vector<SchedulePart> parts;
-  double image_cost = 1;  // of an image, against one of the network's own size
+  double image_cost = 1;  // factor: of an image, against one of the network's own size
 };
 
 /// What an image costs in the mean where training begins with small ones: 128, 224 and 288 pixels

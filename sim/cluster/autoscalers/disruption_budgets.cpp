@@ -10,7 +10,7 @@
 namespace reckon {
 namespace {
 
-constexpr double kDefaultShare = 0.10;
+constexpr double kDefaultShare = 0.10;  // of the nodes, 0..1: disruption_budgets.h
 
 bool counts(const DisruptionBudget& budget, DisruptionReason reason,
             std::optional<std::chrono::sys_seconds> begins, SimTime now) {

@@ -79,7 +79,7 @@ struct Timeline {
 
 /// One factor by which this replication differs from the plan's medians (drawn by the forecast).
 struct LifeFactors {
-  double step_time = 1;  // on every step
+  double step_time = 1;  // factor on every step
 };
 
 struct JobOutcome {

@@ -15,8 +15,8 @@ struct RestartChange {
   std::string plan_option;  // of `reckon plan` that searches it; "": outside of its space
   double seconds = 0;       // mean of a run
   std::optional<double> usd;
-  double goodput = 0;
-  double interruptions = 0;
+  double goodput = 0;        // mean, 0..1
+  double interruptions = 0;  // of a mean run, a count
 };
 
 /// The plan as it is, and then what its job, its layout and its pools allow, shortest first. Empty

@@ -28,8 +28,8 @@ struct Correction {
 /// How a family of distributions explains waiting times; the best has the least `aic`.
 struct FamilyFit {
   std::string family;           // "exponential", "weibull", "lognormal", "gamma"
-  double scale = 0, shape = 1;  // waiting_times.h
-  double aic = 0, bic = 0;
+  double scale = 0, shape = 1;  // scale: seconds; shape: no unit (waiting_times.h)
+  double aic = 0, bic = 0;      // from the natural logarithm of the likelihood (waiting_times.h)
 };
 struct WaitingTimes {
   std::string what;  // "provisioning of gcp_gpu", "reclaim"
@@ -42,8 +42,9 @@ struct WaitingTimes {
 struct CalibratedRow {
   std::string name;  // "mlp: step"
   std::string unit;
-  double measured = 0, before = 0, after = 0;  // forecast with the catalog, with the overlay
-  int values = 0;                              // steps, saves, ... behind it
+  // In `unit`; before and after: forecast with the catalog, with the overlay.
+  double measured = 0, before = 0, after = 0;
+  int values = 0;  // steps, saves, ... behind it
 };
 
 struct HeldOut {
@@ -61,7 +62,7 @@ struct Calibration {
   std::vector<std::string> measurements;  // files
   std::vector<Correction> corrections;
   /// Of the calibrated logarithms, corrections by corrections, row by row.
-  std::vector<double> covariance;
+  std::vector<double> covariance;  // natural logarithms
   std::vector<WaitingTimes> waiting_times;
   std::vector<CalibratedRow> rows;
   /// Steps on accelerators that published runs tell of: no number of the catalog is corrected by

@@ -84,7 +84,7 @@ Eigen::VectorXd CalibrationModel::forecasts(std::span<const FitRow> rows,
   tl::expected<Plan, Diagnostics> plan;
   StepEstimate step;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    constexpr double kLeast = 1e-12;
+    constexpr double kLeast = 1e-12;  // in the row's unit: what ln is taken of
     const auto at = static_cast<Eigen::Index>(i);
     if (rows[i].measured.what == Measured::number) {
       logs[at] = std::log(std::max(kLeast, number(rows[i].measured.parameter)));

@@ -15,13 +15,13 @@ namespace reckon {
 /// How well the step model itself explains a quantity once its numbers are right: the floor of
 /// each residual's noise, as in the fit of the catalog's own efficiencies
 /// (sim/accuracy/scoring/fit/group.cpp).
-inline constexpr double kModelNoise = 0.10;
+inline constexpr double kModelNoise = 0.10;  // standard deviation of ln(forecast / measured)
 
 /// One quantity of one run, as a residual.
 struct FitRow {
   const MeasuredRun* run = nullptr;
   MeasuredQuantity measured;
-  double noise() const;
+  double noise() const;  // standard deviation of ln(forecast / measured)
 };
 
 /// Forecasts of rows from a catalog whose numbers are set again and again.
@@ -39,7 +39,7 @@ class CalibrationModel {
 
   const std::vector<FitRow>& rows() const { return rows_; }
   const std::vector<CatalogParameter>& parameters() const { return parameters_; }
-  double prior(std::size_t k) const;   // logarithm
+  double prior(std::size_t k) const;   // natural logarithm of the catalog's value
   double spread(std::size_t k) const;  // one standard deviation of it
 
   /// Logarithms of the forecasts of `rows` with the parameters' logarithms at x.

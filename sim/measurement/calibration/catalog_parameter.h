@@ -22,7 +22,7 @@ namespace reckon {
 
 /// SI units, fractions 0..1; low and high: 5th and 95th percentile. Equal: the number is certain.
 struct ParameterValue {
-  double value = 0, low = 0, high = 0;
+  double value = 0, low = 0, high = 0;  // in the parameter's unit
   bool uncertain() const { return low < high; }
 };
 
@@ -39,7 +39,7 @@ class CatalogParameter {
  private:
   friend class ParameterFinder;
   std::string name_, unit_;
-  double most_ = 0;
+  double most_ = 0;  // in `unit_`
   std::function<ParameterValue()> get_;
   std::function<void(const ParameterValue&, SourceId)> set_;
 };

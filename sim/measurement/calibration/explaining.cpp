@@ -67,7 +67,7 @@ std::optional<Explaining> explaining(const AssumptionEffect& a, double effect, d
 std::vector<Explaining> most_plausible(const std::vector<EffectOn>& effects, double difference,
                                        Around around, std::size_t most) {
   // What hardly moves the number would have to be orders of magnitude off: that names no culprit.
-  constexpr double kLeastEffect = 0.05;
+  constexpr double kLeastEffect = 0.05;  // of the difference, a share
   std::vector<Explaining> found;
   for (const EffectOn& e : effects) {
     if (std::abs(e.effect) < kLeastEffect * std::abs(difference)) continue;

@@ -35,7 +35,7 @@ std::optional<Explaining> explaining(const AssumptionEffect& assumption, double 
 /// An assumption and its effect on what is compared.
 struct EffectOn {
   const AssumptionEffect* assumption = nullptr;
-  double effect = 0;
+  double effect = 0;  // in the unit of the difference: seconds or USD
 };
 /// Those that explain it by themselves, the most plausible (nearest to its median, in its range's
 /// terms) first; where none does, those it rests on all the same, the largest effect first, without

@@ -35,7 +35,7 @@ double cost_of(const MapProblem& p, const Eigen::VectorXd& x) {
 
 /// Fills in the fit's residuals, slopes and weights at its x.
 Slope slope_at(const MapProblem& p, MapFit& fit) {
-  constexpr double kStep = 0.01;
+  constexpr double kStep = 0.01;  // of the natural logarithm, of a difference quotient
   fit.residuals = p.residuals(fit.x);
   fit.slopes.resize(fit.residuals.size(), fit.x.size());
   for (Eigen::Index k = 0; k < fit.x.size(); ++k) {

@@ -32,7 +32,7 @@ double log_survival(const FamilyFit& f, double t) {
   const double x = t / f.scale;
   if (f.family == "exponential") return -x;
   if (f.family == "weibull") return -std::pow(x, f.shape);
-  constexpr double kLeast = 1e-300;
+  constexpr double kLeast = 1e-300;  // probability whose logarithm is finite
   if (f.family == "lognormal")
     return std::log(std::max(kLeast, 0.5 * std::erfc(std::log(x) / f.shape / std::numbers::sqrt2)));
   return std::log(std::max(kLeast, boost::math::gamma_q(f.shape, x)));
@@ -139,7 +139,7 @@ ParameterValue after_waiting(const ParameterValue& prior, std::span<const Waitin
   }
   const double weight = double(seen) / (double(seen) + kPriorSamples);
   const auto between = [weight](double a, double b) {
-    constexpr double kLeast = 1e-6;
+    constexpr double kLeast = 1e-6;  // seconds
     return std::exp((1 - weight) * std::log(std::max(a, kLeast)) +
                     weight * std::log(std::max(b, kLeast)));
   };

@@ -23,13 +23,13 @@ struct WaitingSample {
 inline constexpr int kFewestSeen = 5;
 std::vector<FamilyFit> fit_families(std::span<const WaitingSample> samples);
 
-double mean_of(const FamilyFit& family);
-double quantile_of(const FamilyFit& family, double p);
+double mean_of(const FamilyFit& family);                // seconds
+double quantile_of(const FamilyFit& family, double p);  // seconds; p in 0..1
 
 /// What the samples say of a waiting time that the catalog has as median and 5th to 95th
 /// percentile: the catalog's counts like kPriorSamples of them, in logarithms, quantile by
 /// quantile. With fewer than kFewestSeen seen, the catalog's own spread around their middle.
-inline constexpr double kPriorSamples = 4;
+inline constexpr double kPriorSamples = 4;  // samples
 ParameterValue after_waiting(const ParameterValue& prior, std::span<const WaitingSample> samples,
                              const std::vector<FamilyFit>& families);
 
@@ -37,7 +37,7 @@ ParameterValue after_waiting(const ParameterValue& prior, std::span<const Waitin
 /// not) with the catalog's range as prior. Maximum of  -n ln m - T / m - (ln m - ln prior)^2 / (2
 /// spread^2); its curvature gives the error. Without events it grows with what was waited in vain.
 struct MeanEstimate {
-  double mean = 0, log_error = 0;
+  double mean = 0, log_error = 0;  // seconds; one standard deviation of ln(mean)
 };
 MeanEstimate exponential_mean(const ParameterValue& prior, int events, Seconds exposure);
 

@@ -109,7 +109,7 @@ class ActivitySums {
       most_used_ = std::max(most_used_, *used);
     if (const auto watts = values[std::size_t(Field::watts)])
       most_watts_ = std::max(most_watts_, *watts);
-    constexpr double kWorks = 0.01;
+    constexpr double kWorks = 0.01;  // of the time that an engine is active, 0..1
     const auto active = values[std::size_t(Field::active)];
     ++(active && *active < kWorks ? idle_ : working_);
     if (active && *active < kWorks) return;

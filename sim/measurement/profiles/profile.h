@@ -78,10 +78,10 @@ class CollectiveCounts {
 
  private:
   struct Sum {
-    double calls = 0;
+    double calls = 0;  // a count, over all steps
     Seconds time{};
   };
-  std::map<std::pair<std::string, double>, Sum> sums_;
+  std::map<std::pair<std::string, double>, Sum> sums_;  // by name and bytes
 };
 
 }  // namespace reckon

@@ -20,7 +20,7 @@ namespace reckon {
 enum class NormKind { rms, layer, layer_without_bias };
 
 struct Rotary {
-  double theta = 10000;
+  double theta = 10000;    // base of the angles: RotaryEmbedding::theta
   std::int64_t width = 0;  // features of a head that are rotated; 0: all
 };
 
@@ -43,8 +43,8 @@ struct AttentionPart {
   QueryKeyNorm norm = QueryKeyNorm::none;
   std::int64_t window = 0;
   bool sinks = false;
-  double softcap = 0;
-  double dropout = 0;
+  double softcap = 0;  // Attention::softcap; 0: none
+  double dropout = 0;  // probability, of the softmax's output
   /// The output is weighed by the sigmoid of another projection of its width (Qwen3-Next).
   bool gated = false;
   /// Adds the stack's bias of distances to the scores (T5).
@@ -78,7 +78,7 @@ struct FeedForwardPart {
   FeedForwardKind kind = FeedForwardKind::gated;
   ActivationKind activation = ActivationKind::silu;
   bool bias = false;
-  double dropout = 0;
+  double dropout = 0;      // probability
   bool down_bias = false;  // of the last projection alone
 };
 
@@ -103,7 +103,7 @@ struct Part {
   std::string name;  // "self_attn"
   PartOp op;
   NormPlace norm = NormPlace::before;
-  double scale = 1;  // of the residual (Granite)
+  double scale = 1;  // factor on the residual (Granite)
 };
 
 struct Block {
@@ -120,7 +120,7 @@ struct Stack {
   bool last_norm = true;
   /// Buckets of the bias of distances that all its blocks share; 0: none.
   std::int64_t relative_buckets = 0, relative_heads = 0;
-  double dropout = 0;  // of what enters, and of what leaves each part
+  double dropout = 0;  // probability, of what enters, and of what leaves each part
 };
 
 }  // namespace reckon

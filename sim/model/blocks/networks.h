@@ -18,13 +18,13 @@ struct LanguageNetwork {
   std::int64_t positions = 0;             // rows of a learned table; 0: none
   std::int64_t position_rows_unused = 0;  // of them, before the first (RoBERTa, OPT: 2)
   std::int64_t token_types = 0;
-  double embedding_scale = 1;
+  double embedding_scale = 1;  // factor
   bool embedding_norm = false;
   LanguageTask task = LanguageTask::next_token;
   bool tied_output = true;
   bool output_bias = false;
-  double logits_softcap = 0;  // c tanh(logit / c)
-  double logits_scale = 1;
+  double logits_softcap = 0;  // c of c tanh(logit / c); 0: none
+  double logits_scale = 1;    // factor
   std::int64_t classes = 0;
   /// Of a masked-token head: a dense layer, its activation and a norm before the output.
   bool head_dense = false, head_dense_bias = true;
@@ -52,7 +52,7 @@ struct EncoderDecoder {
   std::optional<SoundInput> sound = std::nullopt;
   bool tied_embeddings = true;  // the encoder's are the decoder's
   bool tied_output = true;
-  double output_scale = 1;
+  double output_scale = 1;  // factor on the decoder's output before its head
 };
 Expected<ModelGraph> make_network(std::string name, const EncoderDecoder& network,
                                   std::int64_t tokens);

@@ -4,7 +4,7 @@
 // Tables of vectors that ids look up, and what tells tokens where they stand.
 namespace reckon::family {
 
-constexpr double kRotaryFlops = 3;  // x cos + rotate(x) sin
+constexpr double kRotaryFlops = 3;  // an element: x cos + rotate(x) sin
 
 /// Forward: nothing; backward: n additions (scatter).
 template <>

@@ -96,12 +96,12 @@ struct Rules<Operator> : NeedsAllFeatures, OnlySimulated {
       {"operator", "{operator: 12x128x128, multiply_adds: 1e7, from: \"q, k\"}"}, read};
 
   static Checked check(const Operator& op) {
-    constexpr double kLargestTensor = 1e15;  // as ModelGraph
+    constexpr double kLargestTensor = 1e15;  // elements, as ModelGraph
     double all = op.output.empty() ? 0 : 1;
     for (const std::int64_t n : op.output) all *= n < 1 || n > kLargestSize ? 0 : d(n);
     if (!(all >= 1 && all <= kLargestTensor))
       return ShapeError{fmt::format("its output is {}", to_text(op.output)), {}};
-    constexpr double kMost = 1e24;
+    constexpr double kMost = 1e24;  // multiply-adds
     if (op.parameters >= 0 && op.multiply_adds >= 0 && op.multiply_adds < kMost)
       return std::nullopt;
     return ShapeError{

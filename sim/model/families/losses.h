@@ -4,7 +4,7 @@
 // Losses: 3 operations for each element of the input.
 namespace reckon::family {
 
-constexpr double kSquareFlops = 3;  // difference, square, sum
+constexpr double kSquareFlops = 3;  // an element: difference, square, sum
 
 /// Writes its log-softmax, which it keeps, in fp32 whatever the precision, and converts what goes
 /// in and its gradient [PyTorch, torch.amp, "CUDA Ops that can autocast to float32": log_softmax].

@@ -5,8 +5,8 @@
 // two products. Those over more than a token read their input twice, statistics first.
 namespace reckon::family {
 
-constexpr double kNormFlops = 5;
-constexpr double kRmsNormFlops = 4;
+constexpr double kNormFlops = 5;     // an element
+constexpr double kRmsNormFlops = 4;  // an element
 
 /// Frozen it has its statistics already, and reads its input once.
 template <>

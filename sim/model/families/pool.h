@@ -4,8 +4,9 @@
 // Windows over images without weights: pooling, sampling of regions, upsampling.
 namespace reckon::family {
 
-constexpr double kRoiReads = 4 * 4;  // four points a bin, each between four of the map
-constexpr double kRoiFlops = 2 * kRoiReads;
+// An element of the output: four points a bin, each between four of the map.
+constexpr double kRoiReads = 4 * 4;
+constexpr double kRoiFlops = 2 * kRoiReads;  // a multiply and an add each
 
 /// Forward: kernel^2 n. Maxima keep the index of each, 8 bytes.
 template <>

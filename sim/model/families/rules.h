@@ -113,7 +113,7 @@ inline Checked check_sizes(std::initializer_list<PositiveSize> sizes) {
   }
   return std::nullopt;
 }
-inline Checked check_rate(double rate) {
+inline Checked check_rate(double rate) {  // a probability
   if (rate >= 0 && rate < 1) return std::nullopt;
   return ShapeError{fmt::format("the dropout rate is {}", rate), "it must lie in [0, 1)"};
 }
@@ -144,10 +144,10 @@ inline Result all_equal(Inputs in) {
 }
 
 // [Hoffmann 2022, appendix F]: exponential, sum, division.
-constexpr double kSoftmaxFlops = 3;
-constexpr Bytes kStatistic{4};  // fp32, whatever the layers run in
-constexpr Bytes kMask{1};       // torch.bool
-constexpr Bytes kIndex{8};      // torch.int64
+constexpr double kSoftmaxFlops = 3;  // an element
+constexpr Bytes kStatistic{4};       // fp32, whatever the layers run in
+constexpr Bytes kMask{1};            // torch.bool
+constexpr Bytes kIndex{8};           // torch.int64
 
 inline double d(std::int64_t x) { return static_cast<double>(x); }
 inline double size(const Shape& shape) { return d(elements(shape)); }

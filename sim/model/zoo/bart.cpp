@@ -10,7 +10,7 @@ constexpr std::int64_t kBartLayers = 12, kBartHidden = 1024, kHeads = 16, kFeedF
 constexpr std::int64_t kBartVocabulary = 50265;
 /// Of 1,024; the first two are never used (modeling_bart.py, BartLearnedPositionalEmbedding).
 constexpr std::int64_t kBartPositions = 1026;
-constexpr double kBartDropout = 0.1;
+constexpr double kBartDropout = 0.1;  // probability: config.json (translation.h)
 
 class BartBuilder {
  public:

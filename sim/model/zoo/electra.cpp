@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kElectraVocabulary = 30522, kElectraPositions = 512, kEmbedding = 768,
                        kElectraLayers = 12;
-constexpr double kElectraDropout = 0.1;
+constexpr double kElectraDropout = 0.1;  // probability
 
 struct Encoder {
   std::string name;

@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t kGnmtHidden = 1024, kGnmtLayers = 4;
 /// vocab.bpe.32000 with its special words, padded: --synthetic-vocab of the reference.
 constexpr std::int64_t kGnmtVocabulary = 32320;
-constexpr double kGnmtDropout = 0.2;
+constexpr double kGnmtDropout = 0.2;  // probability
 
 class GnmtBuilder {
  public:

@@ -19,7 +19,7 @@ struct TransformerXlShape {
   /// an embedding `narrower` times narrower than the part before.
   std::vector<std::int64_t> cutoffs;
   std::int64_t narrower = 1;
-  double dropout = 0, attention_dropout = 0;
+  double dropout = 0, attention_dropout = 0;  // probabilities
   std::int64_t segment = 0;
 };
 Expected<ModelGraph> make_transformer_xl(std::string name, const TransformerXlShape& shape);

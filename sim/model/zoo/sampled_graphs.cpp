@@ -49,7 +49,7 @@ using PerRelation = std::array<T, kRelations.size()>;
 
 constexpr std::array<double, 3> kFanOut{15, 10, 5};
 constexpr std::size_t kLayers = kFanOut.size();
-constexpr double kSeeds = 2048;
+constexpr double kSeeds = 2048;  // papers of a batch: sampled_graphs.h
 constexpr std::int64_t kFeatures = 1024, kOutputs = 512, kGatHeads = 4, kLabels = 2983;
 
 /// Different nodes among `draws` even draws of n.

@@ -55,7 +55,7 @@ Expected<ModelGraph> make_rnnt(std::string name, const TransducerShape& shape) {
 
 Expected<ModelGraph> make_lstm_language_model(std::string name, std::int64_t sequence_length) {
   constexpr std::int64_t kWords = 33278, kWidth = 200;
-  constexpr double kDropout = 0.2;
+  constexpr double kDropout = 0.2;  // probability: speech.h
   LayerList net(16);
   LayerId x = net.add("input", InputLayer{}, std::vector<LayerId>{});
   x = net.add("encoder", Embedding{kWords, kWidth}, x);

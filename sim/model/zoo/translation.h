@@ -13,7 +13,7 @@ struct TranslationShape {
   std::int64_t layers = 0;  // of the encoder, and again of the decoder
   std::int64_t hidden = 0, heads = 0, feed_forward = 0, vocabulary = 0;
   std::int64_t sequence_length = 0;  // tokens of the source, and again of the target
-  double dropout = 0;
+  double dropout = 0;                // probability
   /// The source has words of its own; 0: both languages share `vocabulary`.
   std::int64_t source_vocabulary = 0;
 };

@@ -30,8 +30,8 @@ struct TransformerDimensions {
   bool causal = true;               // decoder
   bool post_norm = false;           // BERT: norm behind each residual sum
   ActivationKind activation = ActivationKind::gelu;
-  double dropout = 0;              // behind the embeddings and each sub-layer, and inside attention
-  double rotary_theta = 10000;     // where positions == 0
+  double dropout = 0;  // probability: behind the embeddings and each sub-layer, and in attention
+  double rotary_theta = 10000;     // base of the angles, where positions == 0
   std::int64_t rotary_width = 0;   // features of a head that are rotated; 0: all (GPT-NeoX: 1/4)
   bool alibi = false;              // no positions; attention scores fall with distance (MPT)
   std::int64_t window = 0;         // sliding window of attention, in tokens; 0: none
@@ -82,7 +82,7 @@ struct VisionTransformerDimensions {
   std::int64_t channels = 3;
   std::int64_t classes = 1000;
   ActivationKind activation = ActivationKind::gelu;
-  double dropout = 0;
+  double dropout = 0;  // probability
   bool qkv_bias = true;
 };
 /// All that is wrong with the dimensions comes at once.

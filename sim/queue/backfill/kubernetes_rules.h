@@ -22,7 +22,7 @@ class KubernetesRules : public QueueRules {
   /// Both outlive it.
   KubernetesRules(const JobList& list, const KubernetesSpec& kubernetes);
 
-  double priority(std::size_t job, SimTime) override { return of(job); }
+  double priority(std::size_t job, SimTime) override { return of(job); }  // PriorityClass's value
   std::size_t group(std::size_t job) const override { return groups_[job]; }
   bool reserves() const override { return false; }
   bool spreads() const override { return spec_.scoring == ScoringStrategy::least_allocated; }
@@ -30,7 +30,7 @@ class KubernetesRules : public QueueRules {
   bool may_preempt(std::size_t job, std::size_t running) const override {
     return of(running) < of(job);
   }
-  double worth(std::size_t running) const override { return of(running); }
+  double worth(std::size_t running) const override { return of(running); }  // likewise
   SimDuration kept(SimDuration done) const override { return kept_work(done, spec_.checkpoint); }
 
  private:

@@ -21,6 +21,7 @@ class QueueRules {
 
   /// The higher goes first; equals go in order of tie(), then of submit, then of the list. As of
   /// `now`, a time at which the job has come or the last that recalculates() told.
+  /// In the policy's own unit, as tie() and worth().
   virtual double priority(std::size_t /*job*/, SimTime /*now*/) { return 0; }
   /// The lower goes first.
   virtual double tie(std::size_t /*job*/) const { return 0; }

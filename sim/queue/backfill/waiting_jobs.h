@@ -27,7 +27,7 @@ class WaitingJobs {
   };
   /// A job of a lane.
   struct Candidate {
-    double priority = 0;
+    double priority = 0;  // QueueRules::priority()
     std::size_t rank = 0, job = 0, lane = 0, place = 0;
     /// Goes first.
     friend bool operator<(const Candidate& a, const Candidate& b) {
@@ -67,7 +67,7 @@ class WaitingJobs {
     std::set<std::size_t>::iterator next;  // the first of them that is not within the depth
   };
   struct Ordered {
-    double priority = 0;
+    double priority = 0;  // QueueRules::priority()
     std::size_t rank = 0;
     friend bool operator<(const Ordered& a, const Ordered& b) {
       return a.priority != b.priority ? a.priority > b.priority : a.rank < b.rank;

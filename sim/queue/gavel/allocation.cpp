@@ -151,7 +151,7 @@ class FinishTimeFairness {
 
   GavelAllocation solve() {
     constexpr int kMostPrograms = 60;
-    constexpr double kEnough = 1e-6;
+    constexpr double kEnough = 1e-6;  // of rho, relative
     Point high{rho_of(best_), 0}, low;
     for (std::size_t m = 0; m < claims_.size(); ++m)
       low.rho = std::max(low.rho, rho(m, fastest(claims_[m])));

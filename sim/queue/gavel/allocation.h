@@ -35,11 +35,11 @@ class GavelAllocation {
   std::size_t jobs() const { return kinds_ == 0 ? 0 : x_.size() / kinds_; }
   double& at(std::size_t job, std::size_t kind) { return x_[job * kinds_ + kind]; }
   double at(std::size_t job, std::size_t kind) const { return x_[job * kinds_ + kind]; }
-  double throughput(std::size_t job, const GavelClaim& claim) const;
+  double throughput(std::size_t job, const GavelClaim& claim) const;  // steps per second
 
  private:
   std::size_t kinds_ = 0;
-  std::vector<double> x_;
+  std::vector<double> x_;  // shares of time, job by job
 };
 
 /// Steps per second where the job has the same share of time on each GPU of the cluster, X^equal of

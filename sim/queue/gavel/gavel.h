@@ -24,6 +24,7 @@ class ThroughputTable {
   const std::map<std::string, double>* of(const std::string& type, int gpus) const;
 
  private:
+  // Steps per second, by type and GPUs, then kind.
   std::map<std::pair<std::string, int>, std::map<std::string, double>> by_type_;
 };
 

@@ -11,16 +11,16 @@ namespace reckon {
 
 /// max gain . x  where  x >= 0,  low <= A x <= high.
 struct LinearProgram {
-  static constexpr double kNone = std::numeric_limits<double>::infinity();
+  static constexpr double kNone = std::numeric_limits<double>::infinity();  // no limit
   struct Entry {
     std::size_t column = 0;
-    double value = 0;
+    double value = 0;  // coefficient in A
   };
   struct Row {
-    double low = -kNone, high = kNone;
-    std::vector<Entry> entries;  // of distinct columns
+    double low = -kNone, high = kNone;  // of the row's A x
+    std::vector<Entry> entries;         // of distinct columns
   };
-  std::vector<double> gain;  // by column
+  std::vector<double> gain;  // objective per unit of x, by column
   std::vector<Row> rows;
 
   std::size_t add_column(double gain_of_it);
@@ -28,8 +28,8 @@ struct LinearProgram {
 };
 
 struct LinearSolution {
-  double objective = 0;
-  std::vector<double> values;  // by column
+  double objective = 0;        // gain . x
+  std::vector<double> values;  // x, by column
   /// By row: what the objective gains where its limit is one higher. 0: the row does not bind. Of
   /// the several that an optimum may have, one.
   std::vector<double> prices;

@@ -31,7 +31,7 @@ class RoundShares {
   };
   /// A job's numbers by kind are next to each other.
   std::size_t at(std::size_t job, std::size_t kind) const { return job * kinds_.size() + kind; }
-  double priority(std::size_t job, std::size_t kind) const;
+  double priority(std::size_t job, std::size_t kind) const;  // X_mj / f_mj, no unit
   /// Steps per second; 0: it makes no step in a round there, or its GPUs are not there.
   double rate(std::size_t job, std::size_t kind) const;
   void settle(std::span<const std::size_t> active, SimTime now);
@@ -42,7 +42,7 @@ class RoundShares {
   std::span<const GavelKind> kinds_;
   const GavelRules& rules_;
   std::vector<Entry> entries_;
-  std::vector<double> had_by_all_;  // by kind
+  std::vector<double> had_by_all_;  // seconds, by kind
   std::vector<std::size_t> order_;  // of kinds, the faster first
   // By job, for finish-time fairness:
   std::vector<std::int64_t> counted_;  // steps left, at the last decision

@@ -228,7 +228,7 @@ bool MultifactorRules::may_preempt(std::size_t job, std::size_t running) const {
 
 double MultifactorRules::worth(std::size_t running) const {
   if (slurm_.preempt_youngest_first) return 0;
-  constexpr double kAboveAllSizes = 0x1p24;
+  constexpr double kAboveAllSizes = 0x1p24;  // more GPUs than any job has
   return slurm_.qos[std::size_t(claims_[running].qos)].priority * kAboveAllSizes +
          list_.jobs[running].gpus();
 }

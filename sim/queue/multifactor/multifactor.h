@@ -41,7 +41,7 @@ class MultifactorRules : public QueueRules {
   MultifactorRules(const JobList& list, const SlurmSpec& slurm, const PartitionCells& cells,
                    int gpus);
 
-  double priority(std::size_t job, SimTime now) override;
+  double priority(std::size_t job, SimTime now) override;  // Slurm's priority points
   /// Of the same user and account, QOS and size, partition and QOS factors: the older first.
   std::size_t group(std::size_t job) const override { return claims_[job].group; }
   std::optional<SimTime> recalculates(SimTime now) override;
@@ -53,7 +53,7 @@ class MultifactorRules : public QueueRules {
   std::optional<std::string> never(std::size_t job) const override;
   bool preempts() const override { return preempts_; }
   bool may_preempt(std::size_t job, std::size_t running) const override;
-  double worth(std::size_t running) const override;
+  double worth(std::size_t running) const override;  // priority of the QOS, then GPUs
   SimTime exempt_until(std::size_t running, SimTime since) const override;
   SimDuration kept(SimDuration done) const override;
   SimDuration grace(std::size_t running) const override;
@@ -68,7 +68,7 @@ class MultifactorRules : public QueueRules {
     std::int32_t node = 0;  // of the user below its account
     std::int32_t partition = 0, qos = JobOwner::kNotSaid;
     std::int32_t of_user = 0, of_account = 0;  // in qos_users_ and qos_accounts_
-    double constant = 0;                       // size, partition and QOS, weighted
+    double constant = 0;  // priority points of size, partition and QOS, weighted
     std::uint32_t group = 0;
   };
   void make_tree();

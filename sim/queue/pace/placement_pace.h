@@ -14,7 +14,7 @@ namespace reckon {
 /// how many leaves of the network its nodes are of (index 0: one leaf; the last counts for more).
 /// A gang waits for its slowest node at each step: over several pools the lowest pace counts.
 struct PlacementPace {
-  std::vector<std::vector<double>> by_pool;
+  std::vector<std::vector<double>> by_pool;  // factors
 };
 
 /// Where nodes are: their pool, and their leaf, which is of one pool.
@@ -34,7 +34,7 @@ class JobPaces {
            const NodePlaces& places)
       : jobs_(jobs), paces_(paces), places_(places) {}
 
-  double pace(std::size_t job, std::span<const NodePart> on) const;
+  double pace(std::size_t job, std::span<const NodePart> on) const;  // a factor, as PlacementPace's
   /// How long the nodes take for the work.
   SimDuration time(std::size_t job, std::span<const NodePart> on, SimDuration work) const;
   /// The work that they do in that time.

@@ -38,6 +38,7 @@ struct LoadDraws {
   std::vector<std::uint32_t> pods;
   std::vector<int> ranks;  // by node: of equally good ones the lowest wins
 };
+/// `load`: GPUs asked for over the cluster's; 1.3 is 130 %.
 LoadDraws draw_load(std::span<const PodRequest> pods, std::size_t nodes, std::int64_t gpu_milli,
                     double load, std::uint64_t seed);
 

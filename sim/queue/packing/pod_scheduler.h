@@ -30,7 +30,7 @@ class PodScheduler {
 
   std::int64_t gpu_milli() const { return gpu_milli_; }  // of all nodes
   std::int64_t gpu_milli_used() const { return used_; }
-  double fragmented_milli() const { return fragmented_; }  // of what is left
+  double fragmented_milli() const { return fragmented_; }  // thousandths of GPUs, of what is left
   std::span<const GpuNodeState> states() const { return states_; }
 
  private:
@@ -52,7 +52,7 @@ class PodScheduler {
   std::vector<std::uint64_t> allowed_;  // by request
   std::vector<Scores> scores_;          // by request
   std::int64_t gpu_milli_ = 0, used_ = 0;
-  double fragmented_ = 0;
+  double fragmented_ = 0;  // thousandths of GPUs
 };
 
 }  // namespace reckon

@@ -24,7 +24,7 @@ struct SnapshotJob {
   std::string id, user, team, queue;  // Slurm: account, partition; Kubernetes: namespace, queue
   int gpus = 0;
   std::string accelerator;                      // that it asks for; "": any
-  double priority = 0;                          // the higher goes first
+  double priority = 0;                          // of the system's own scale; the higher goes first
   std::int64_t submit = 0;                      // s since 1970
   std::optional<std::int64_t> start;            // it runs since; nullopt: it waits
   std::optional<Seconds> limit;                 // that it asked for

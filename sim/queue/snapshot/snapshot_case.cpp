@@ -39,7 +39,7 @@ class SnapshotRules : public QueueRules {
 
 /// Only Kueue reads it of a job; Slurm's go beyond it.
 std::int32_t kueue_priority(double priority) {
-  constexpr double kMost = 2e9;
+  constexpr double kMost = 2e9;  // within 32 bits
   return static_cast<std::int32_t>(std::clamp(priority, -kMost, kMost));
 }
 

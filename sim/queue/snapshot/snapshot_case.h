@@ -49,7 +49,7 @@ class SnapshotCase {
   std::vector<std::size_t> cell_like_;  // by cell: a node of the snapshot
   JobList jobs_;
   std::vector<std::size_t> of_snapshot_;  // by job but the submitted one
-  std::vector<double> priorities_;        // by job
+  std::vector<double> priorities_;        // by job, as SnapshotJob::priority
   std::vector<RunningJob> running_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 constexpr Purpose kSnapshotLengths{"snapshot_length"}, kSnapshotUnknown{"snapshot_unknown"},
     kSnapshotArrivals{"snapshot_arrivals"};
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kDay = 86400, kHour = 3600, kLongestHorizon = 14 * kDay;
+constexpr double kDay = 86400, kHour = 3600, kLongestHorizon = 14 * kDay;  // seconds
 constexpr int kPilots = 100;
 constexpr std::size_t kMostBlockers = 5;
 constexpr Seconds kNoLimitOfSlurm{365 * 86400.0};

@@ -12,12 +12,13 @@ namespace reckon {
 /// The job that is submitted.
 struct Submission {
   int gpus = 0;
-  std::string accelerator;         // of the snapshot's names; "": any
-  std::string user, team, queue;   // queue: see likely_queue()
-  std::optional<double> priority;  // nullopt: the lowest of those that wait, as of a new job
-  std::optional<Seconds> limit;    // that it asks for
-  std::vector<Seconds> times;      // that it takes, each as likely as the next; at least one
-  Seconds after{};                 // it is submitted so long after the snapshot
+  std::string accelerator;        // of the snapshot's names; "": any
+  std::string user, team, queue;  // queue: see likely_queue()
+  // As SnapshotJob's; nullopt: the lowest of those that wait, as of a new job.
+  std::optional<double> priority;
+  std::optional<Seconds> limit;  // that it asks for
+  std::vector<Seconds> times;    // that it takes, each as likely as the next; at least one
+  Seconds after{};               // it is submitted so long after the snapshot
 };
 
 struct StartQuantiles {

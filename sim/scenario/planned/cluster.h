@@ -67,7 +67,7 @@ struct AutoscalerRules {
   Seconds scan_interval{}, scale_down_unneeded_time{}, scale_down_delay_after_add{},
       max_node_provision_time{};
   Seconds node_group_backoff_initial{}, node_group_backoff_max{}, node_group_backoff_reset{};
-  double scale_down_utilization_threshold = 0.5;
+  double scale_down_utilization_threshold = 0.5;  // 0..1
   int max_nodes_per_scale_up = 1000;
 };
 struct RetryRules {  // Kubernetes Job
@@ -87,24 +87,24 @@ struct JobStartRules {  // from "nodes ready" to "first step"
 };
 struct FrameworkRules {
   Fact<Bytes> reserve;  // of an accelerator, gone before the first tensor: runtime, kernels, NCCL
-  Fact<Bytes> communicator;       // buffers of each axis of the layout after the first
-  Fact<double> fragmentation;     // reserved by the caching allocator over allocated, less 1
+  Fact<Bytes> communicator;    // buffers of each axis of the layout after the first
+  Fact<double> fragmentation;  // a share: reserved by the caching allocator over allocated, less 1
   Bytes buffers_per_parameter{};  // of the stack, besides gradients and optimizer
   bool keeps_scores = false;      // the stack's attention keeps its softmax's output
-  Fact<double> memory_spread;     // memory_deviation where nothing comparable was measured
+  Fact<double> memory_spread;     // of ln: memory_deviation where nothing comparable was measured
   /// ln(measured peak / predicted) of the tensors: mean and standard deviation of one more run; 0:
   /// the prediction is exact.
   double memory_mean = 0, memory_deviation = 0;
   Fact<double> step_jitter;       // standard deviation over mean of one worker's step time
   Fact<double> overlap_slowdown;  // of arithmetic, seconds a second of transfer behind it; TPU: 0
-  Fact<double> expert_imbalance;  // rows of the busiest expert-parallel rank over the mean
+  Fact<double> expert_imbalance;  // factor: rows of the busiest expert-parallel rank over the mean
 };
 /// Switches between the nodes. Nodes stand leaf by leaf in the order of their ranks.
 struct PlannedFabric {
-  int nics = 1;            // of a node
-  bool rails = false;      // NIC k of all nodes of a leaf is on switch k of it
-  int nodes_per_leaf = 0;  // 0: all are on one
-  double oversubscription = 1;
+  int nics = 1;                 // of a node
+  bool rails = false;           // NIC k of all nodes of a leaf is on switch k of it
+  int nodes_per_leaf = 0;       // 0: all are on one
+  double oversubscription = 1;  // factor: bandwidth of a leaf's nodes over its uplinks
   bool in_network_reduction = false;
 };
 struct ReclaimRules {
@@ -147,7 +147,7 @@ struct FailureRules {
 struct PowerRules {
   Fact<double> busy_share, idle_share;        // while a step computes; all other time
   Fact<double> watts_per_vcpu, watts_per_gb;  // of the host and its memory
-  Fact<double> pue;  // of the data centre: all its power over the machines'
+  Fact<double> pue;  // factor: all power of the data centre over the machines'
   std::optional<Fact<double>> grams_per_kwh;  // CO2 of the region's grid; nullopt: not known
 };
 

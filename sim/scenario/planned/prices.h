@@ -13,8 +13,8 @@ namespace reckon {
 /// what spot markets do and how old the price is (sim/scenario/resolve/price_spread.h). All that is
 /// bought in one market has one factor in a replication, whichever plan buys it.
 struct PriceSpread {
-  std::string market;  // "p4d.24xlarge on spot in us-east-1 (aws)"; "": certain, a contract's
-  double low = 1, high = 1;
+  std::string market;        // "p4d.24xlarge on spot in us-east-1 (aws)"; "": certain, a contract's
+  double low = 1, high = 1;  // factors
   SourceId source{};
   bool certain() const { return market.empty() || (low == 1 && high == 1); }
   friend bool operator==(const PriceSpread&, const PriceSpread&) = default;

@@ -68,15 +68,15 @@ constexpr auto words_of(Optimizer) {
 
 /// What a real run does in each step, complete. The rules: kernels/sgd_momentum.h, kernels/adamw.h.
 struct PlannedOptimizer {
-  double learning_rate = 0.1, momentum = 0.9;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double learning_rate = 0.1, momentum = 0.9;  // factor on the update; share that is kept each step
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // AdamW's, as in kernels/adamw.h
   double weight_decay = 0;
-  double clip_norm = 0;  // of the gradient; 0: none
+  double clip_norm = 0;  // L2 norm of the gradient at most; 0: none
   LearningRateSchedule schedule = LearningRateSchedule::constant;
   std::int64_t warmup_steps = 0;  // linear, from 0
   std::int64_t decay_every = 0;   // schedule step: optimizer steps between two decays
-  double decay_factor = 0.1;
-  double final_fraction = 0;  // schedule cosine: of the learning rate, at the last step
+  double decay_factor = 0.1;      // on the learning rate, at each decay
+  double final_fraction = 0;      // schedule cosine: of the learning rate, at the last step
 };
 
 /// What happens between a provider's notice and the end of the node (sim/cluster/notice.h).
@@ -146,7 +146,7 @@ struct PlannedWorkload {
   Fact<double> samples_factor{1.0};
   std::int64_t steps = 0;  // optimizer steps: ceil(total_samples / global_batch)
   std::optional<double> evaluate_every_epochs;
-  double evaluations = 0;  // passes over the validation set
+  double evaluations = 0;  // a count: passes over the validation set
   PlannedStrategy strategy;
   PlannedCheckpoint checkpoint;
   std::optional<PlannedRestart> restart;  // nullopt: the scenario does not say

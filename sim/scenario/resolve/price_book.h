@@ -30,7 +30,7 @@ struct Book {
   std::set<std::string> notes;                               // of prices that no row says
   std::vector<std::pair<std::size_t, std::string>> unknown;  // pool, item without a price
   std::string day = {};                                      // on which the run is thought to start
-  double later_years = 0;  // and that much after it prices are paid
+  double later_years = 0;                                    // years after it that prices are paid
 };
 
 /// As the catalog names what a price is for; "": unknown.

@@ -31,7 +31,7 @@ double age_years(const std::string& date, const std::string& day);
 
 /// 5th and 95th percentile of a price over the catalog's.
 struct PriceRange {
-  double low = 1, high = 1;
+  double low = 1, high = 1;  // factors
   SourceId source{};
   bool certain() const { return low == 1 && high == 1; }
 };
@@ -45,10 +45,10 @@ PriceRange sum_of(const PriceRange& one, UsdPerSecond rate, const PriceRange& ot
                   UsdPerSecond other_rate);
 
 /// At most `most` over the price itself (the list price over the spot price), but never below 1.
-PriceRange capped(PriceRange range, double most);
+PriceRange capped(PriceRange range, double most);  // a factor
 
 /// Every price may be off by that much to either side, as the user says (`prices.uncertainty`).
-PriceRange range_of(double uncertainty);
+PriceRange range_of(double uncertainty);  // a share: 0.1 is 10 %
 
 /// "p4d.24xlarge on spot in us-east-1 (aws)": what is bought for one price. List prices of a
 /// provider move together in all regions; spot is a market of each.

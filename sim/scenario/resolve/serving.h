@@ -17,10 +17,10 @@ namespace reckon {
 /// details").
 struct ReplicaRules {
   int initial = 1, min = 1, max = 1;
-  int standby = 0;  // ready beside them, without requests
-  double target_utilization = 0.8;
+  int standby = 0;                  // ready beside them, without requests
+  double target_utilization = 0.8;  // 0..1
   Seconds sync_period{15}, downscale_stabilization{300};
-  double tolerance = 0.1;
+  double tolerance = 0.1;  // share of the target, either side
 };
 
 /// `serving.stack` of a server that was measured as it is (fit_serving): no model of its forward
@@ -62,7 +62,7 @@ struct ServingPlan {
   int replicas_per_node() const { return std::max(1, pool().accelerators_per_node); }
   int most_replicas() const { return pool().nodes_max * replicas_per_node(); }
   double rate_at(Seconds since_start) const;  // requests a second
-  double rate_mean() const;                   // over a day
+  double rate_mean() const;                   // requests a second, over a day
 };
 
 /// Whether the scenario also trains: `workload` or `jobs`.

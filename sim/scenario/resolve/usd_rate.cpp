@@ -9,7 +9,7 @@ namespace reckon::planning {
 namespace {
 
 constexpr double kImplausible = 20;  // times the dearest list price, or below the cheapest
-constexpr double kPlausible = 5;
+constexpr double kPlausible = 5;     // likewise, of the price turned round
 
 /// What lists say of an hour of one accelerator, whichever provider's.
 struct Listed {

@@ -100,7 +100,7 @@ constexpr bool is_atomic(ProvisioningModel model) {
 /// Of all nodes of the cluster together: "cpu", "memory" in GB, or an accelerator.
 struct ResourceLimit {
   std::string resource_type;
-  double maximum = 0;
+  double maximum = 0;  // cores, GB or accelerators
 };
 
 /// A row of `priorities`: which machines, and how they are bought.

@@ -76,7 +76,7 @@ struct FabricSpec {
   std::optional<int> nics;    // of a node; each accelerator uses the nearest
   std::optional<bool> rails;  // the k-th NIC of all nodes is on a switch of its own
   std::optional<int> nodes_per_leaf;
-  std::optional<double> oversubscription;  // of a leaf: bandwidth of its nodes over its uplinks
+  std::optional<double> oversubscription;  // factor: bandwidth of a leaf's nodes over its uplinks
   std::optional<bool> in_network_reduction;
 };
 

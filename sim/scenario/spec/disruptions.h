@@ -16,14 +16,14 @@ struct ExponentialReclaim {
   Seconds mean{};
 };  // age of a node when it is reclaimed
 struct WeibullReclaim {
-  double shape = 1;
+  double shape = 1;  // Weibull's k, no unit
   Seconds scale{};
 };
 /// Bathtub of [Kadupitiya et al. 2020, "Modeling the temporally constrained preemptions of
 /// transient cloud VMs"]: F(t) = A (1 - exp(-t/tau1) + exp((t - b)/tau2)), nodes live at most
 /// `limit` (24 h).
 struct BathtubReclaim {
-  double a = 0;
+  double a = 0;  // factor A
   Seconds tau1{}, tau2{}, b{}, limit{};
 };
 /// Recorded, or generated from parameters that stand in the file: node k of the pool goes at the

@@ -51,7 +51,7 @@ struct PricesSpec {
   std::optional<double> discount;  // 0..1
   /// Half-range of all prices (5th to 95th percentile), own ones too; not given: what the catalog
   /// says of its own ones, and own ones are certain.
-  std::optional<double> uncertainty;
+  std::optional<double> uncertainty;  // a share
   std::map<std::string, MoneyText> rates;
   std::vector<ReservationSpec> reserved;
   std::map<std::string, Seconds> minimum_rental;  // by machine: what one is rented for at least

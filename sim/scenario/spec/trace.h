@@ -27,8 +27,8 @@ constexpr auto words_of(TraceFormat) {
 
 /// How fast jobs run where: `pace` and `across_leaves` as written.
 struct PaceSpec {
-  std::map<std::string, double> by_pool;  // over that for which lengths are said; others: 1
-  std::optional<double> across_leaves;    // besides, on nodes of several leaves
+  std::map<std::string, double> by_pool;  // factor over that for which lengths are said; others: 1
+  std::optional<double> across_leaves;    // factor besides, on nodes of several leaves
   bool given() const { return !by_pool.empty() || across_leaves.has_value(); }
 };
 
@@ -60,7 +60,7 @@ struct TrialsSpec {
   int count = 1;
   EarlyStopping stop = EarlyStopping::none;
   int eta = 3;              // of asha: one in so many goes on from a rung
-  double least = 1.0 / 27;  // of a full run, before a trial may be stopped
+  double least = 1.0 / 27;  // share of a full run, before which no trial may be stopped
   double noise = 0.2;       // of an early result, in standard deviations of the final ones
 };
 
@@ -70,7 +70,7 @@ struct ArrivalClassSpec {
   double jobs_per_hour = 0;    // on average over the week
   std::map<int, double> gpus;  // of a job -> share
   TimeLaw duration = Seconds{};
-  double limit = 0;                     // time asked for over the time taken; 0: nothing is asked
+  double limit = 0;  // factor: time asked for over the time taken; 0: nothing is asked
   std::map<std::string, double> teams;  // -> share; empty: no team
   int users = 1;                        // of each team
   std::string queue;                    // partition of Slurm, ClusterQueue of Kueue; "": none said

@@ -159,7 +159,7 @@ struct WorkloadSpec {
   OptimizerSettings optimizer_settings;
   std::optional<DataSpec> data;
   std::optional<int> batch_per_accelerator, global_batch;
-  std::optional<double> zipf_exponent;  // of the ids that embedding tables are asked for
+  std::optional<double> zipf_exponent;  // s of 1 / k^s, of the ids that tables are asked for
   std::optional<double>
       evaluate_every_epochs;  // evaluation: {every_epochs: 4}; absent: none is run
   std::string stack;          // software stack whose efficiencies apply; "" = any

@@ -115,7 +115,7 @@ void read_excluded(Reader& reader, const YamlNode& node, SlurmPowerSpec& slurm) 
 
 const Fields<SlurmPowerSpec>& slurm_power_fields() {
   using S = SlurmPowerSpec;
-  constexpr double kMostRate = 1e6;
+  constexpr double kMostRate = 1e6;  // nodes a minute
   static const Fields<S> table{
       required(suspend_time_field()),
       number_field("SuspendTimeout", &S::suspend_timeout, duration_from_zero(),

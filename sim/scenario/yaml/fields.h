@@ -172,13 +172,14 @@ void check_one_of(Reader& reader, const YamlNode& map, std::span<const std::stri
 // ---- forms, with the limits of what is taken seriously
 // ------------------------------------------------------
 inline constexpr double kMostNodes = 65'536;  // of a pool: sim/cluster counts slots in 16 bits
-inline constexpr double kMostNodesOfCluster = 1'048'576;  // x 1,024 accelerators is an int
-inline constexpr double kMostWorkers = 1e6;
-inline constexpr double kMostBatch = 1e8;
-inline constexpr double kMostEpochs = 1e6;
-inline constexpr double kMostSteps = 1e12;
+inline constexpr double kMostNodesOfCluster = 1'048'576;     // x 1,024 accelerators is an int
+inline constexpr double kMostWorkers = 1e6;                  // workers
+inline constexpr double kMostBatch = 1e8;                    // samples
+inline constexpr double kMostEpochs = 1e6;                   // epochs
+inline constexpr double kMostSteps = 1e12;                   // optimizer steps
 inline constexpr double kLongestTime = 100.0 * 365 * 86400;  // 100 years, seconds
-inline constexpr double kLatestSubmit = 10.0 * 365 * 86400;  // sim/cluster/never.h counts on it
+// 10 years, seconds; sim/cluster/never.h counts on it.
+inline constexpr double kLatestSubmit = 10.0 * 365 * 86400;
 
 inline Form whole(double low, double high) { return {Form::Kind::whole, low, high}; }
 inline Form above_zero(Form::Kind kind, double high) { return {kind, 0, high, true}; }

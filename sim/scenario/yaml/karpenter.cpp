@@ -10,7 +10,7 @@
 namespace reckon {
 namespace {
 
-constexpr double kMostOfPool = 1e9;
+constexpr double kMostOfPool = 1e9;  // vCPUs, GPUs
 constexpr std::string_view kNever = "Never";
 
 const Fields<NodeRequirement>& requirement_fields() {

@@ -7,7 +7,7 @@
 namespace reckon {
 namespace {
 
-constexpr double kMostQuota = 1e6;
+constexpr double kMostQuota = 1e6;  // GPUs
 
 const Fields<KueueFlavorSpec>& flavor_fields() {
   using F = KueueFlavorSpec;

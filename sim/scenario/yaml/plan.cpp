@@ -74,7 +74,7 @@ void check_bounds(Reader& reader, const YamlNode& node) {
   const auto low = share(std::string_view(node.text).substr(0, dots));
   const auto high =
       dots == std::string::npos ? low : share(std::string_view(node.text).substr(dots + 2));
-  constexpr double kMost = 10;
+  constexpr double kMost = 10;  // times the gang's nodes
   if (!low || !high)
     reader.error(
         fmt::format("{}: {} is no range of a pool's nodes", reader.subject(), describe(node)),

@@ -40,7 +40,7 @@ const Fields<ReservationSpec>& reservation_fields() {
 /// "0.02 USD/GB" for a GB (1e9 bytes).
 std::optional<MoneyText> price_of_gb(Reader& r, const YamlNode& n) {
   constexpr std::string_view kUnit = "/GB";
-  constexpr double kDearest = 1000;
+  constexpr double kDearest = 1000;  // of the amount's currency, a GB
   const auto text = r.text(n);
   if (!text) return std::nullopt;
   if (text->ends_with(kUnit)) {

@@ -47,9 +47,10 @@ struct Form {
     std::vector<const FieldInfo*> (*fields)();
   };
   Kind kind = Kind::text;
-  double low = 0, high = std::numeric_limits<double>::infinity();  // of numbers, both allowed
-  bool above_low = false;                                          // low itself is not allowed
-  std::vector<std::string> words{};                                // word, choice: the allowed ones
+  // Of numbers, in the unit that `kind` is read as; both allowed.
+  double low = 0, high = std::numeric_limits<double>::infinity();
+  bool above_low = false;                               // low itself is not allowed
+  std::vector<std::string> words{};                     // word, choice: the allowed ones
   std::vector<const FieldInfo*> (*fields)() = nullptr;  // block, choice: the table of the map;
                                                         // list: of each item
   std::string_view note{};                              // choice: the forms in a sentence

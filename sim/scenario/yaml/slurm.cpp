@@ -7,7 +7,7 @@
 namespace reckon {
 namespace {
 
-constexpr double kMostWeight = 2147483647;
+constexpr double kMostWeight = 2147483647;  // an int's
 constexpr double kMostGpusOfLimit = 1e6;
 
 /// "gres/gpu=16".

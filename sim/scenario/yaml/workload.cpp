@@ -92,7 +92,7 @@ void check_finetune(Reader& reader, const YamlNode& node, const Finetune& finetu
                  fmt::format("it has '{}'", needed));
 }
 
-constexpr double kMostCopies = 8;
+constexpr double kMostCopies = 8;  // nodes
 
 const Fields<LocalCheckpointSpec>& local_checkpoint_fields() {
   using L = LocalCheckpointSpec;

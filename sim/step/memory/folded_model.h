@@ -20,7 +20,7 @@ struct LayerClass {
   double scores = 0;              // attention: of all heads, one sample
   std::int64_t experts = 0;       // of a layer of experts; 0: it is none
   bool exchanges_tokens = false;  // sends rows to experts and takes them back
-  double tied_elements = 0;       // weights that belong to a layer elsewhere
+  double tied_elements = 0;       // numbers of weights that belong to a layer elsewhere
   bool in_block = false;          // of a group of several, not the last group: the head is no block
   bool ends_block = false;        // what it makes is kept for no backward pass of its block
 };

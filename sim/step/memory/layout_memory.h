@@ -9,13 +9,13 @@ namespace reckon {
 
 /// What one rank keeps of a block class, before ZeRO and for one sample.
 struct BlockState {
-  double parameters = 0, trainable = 0;                // shared by all but the experts
-  double expert_parameters = 0, expert_trainable = 0;  // of the experts alone
-  double tied = 0;
-  double largest_trainable = 0;  // of one layer that is no expert's
+  double parameters = 0, trainable = 0;  // numbers of weights, shared by all but the experts
+  double expert_parameters = 0, expert_trainable = 0;  // likewise of the experts alone
+  double tied = 0;               // numbers of weights of another block that this one needs
+  double largest_trainable = 0;  // numbers of weights of one layer that is no expert's
   Bytes saved{};                 // for the backward pass, with the layout's recomputation
   Bytes redone{};                // what a block, or its attention, saves while it is computed again
-  double working_elements = 0;   // largest layer's
+  double working_elements = 0;   // numbers, of the largest layer
 };
 std::vector<BlockState> block_states(const FoldedModel& model, const Layout& layout,
                                      const ElementSizes& size, double expert_imbalance);

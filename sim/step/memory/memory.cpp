@@ -224,7 +224,7 @@ void set_limits(MemoryEstimate& m, const FrameworkRules& framework, int communic
 }
 
 std::string probability_text(double p) {
-  constexpr double kLittle = 0.001;
+  constexpr double kLittle = 0.001;  // probability
   if (p < kLittle) return "< 0.1 %";
   if (p > 1 - kLittle) return "> 99.9 %";
   return fmt::format("{:.{}f} %", 100 * p, p < 0.1 ? 1 : 0);
@@ -286,7 +286,8 @@ namespace {
 /// Checkpoints in the memory of the nodes, beside what a host needs anyway.
 std::optional<Diagnostic> check_local_tier(const Plan& plan, const PlannedWorkload& job,
                                            const Places& places) {
-  constexpr double kOfHost = 0.8;  // the rest is the system's, the loaders' and the processes'
+  // Of its memory: the rest is the system's, the loaders' and the processes'.
+  constexpr double kOfHost = 0.8;
   const Bytes needed = local_tier_memory(plan, job);
   const Bytes there = smallest_pool(plan).machine.memory.value;
   if (needed <= kOfHost * there) return std::nullopt;

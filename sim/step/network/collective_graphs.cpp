@@ -5,8 +5,10 @@
 
 namespace reckon {
 namespace {
+/// c of L + w + c sqrt(L w) with the best number of pieces [Sanders, Speck, Traeff 2009, Sec.
+/// 2].
 constexpr double kBestPieces = 2;
-}
+}  // namespace
 
 FabricLinks add_links(Network& network, const Fabric& f, BytesPerSecond peer) {
   FabricLinks links;

@@ -78,8 +78,8 @@ ExchangeStart exchange_start(const Fabric& f, Bytes size);
 
 /// Flows of an all-to-all that the peer link of a rank carries from it: to its own node, and to
 /// other nodes by way of the rank there that is on the right rail.
-double peer_flows(const Fabric& f);
+double peer_flows(const Fabric& f);  // a count
 /// Flows of an all-to-all that leave one leaf.
-double flows_out_of_leaf(const Fabric& f);
+double flows_out_of_leaf(const Fabric& f);  // a count
 
 }  // namespace reckon

@@ -19,7 +19,7 @@ namespace reckon {
 struct NetworkProblem {
   Network network;
   ActivityGraph graph;
-  double repeat = 1;
+  double repeat = 1;  // a count
 };
 /// Latest finish of any activity, times `repeat`.
 Seconds makespan(const NetworkProblem& problem, const NetworkModel& model);
@@ -43,7 +43,7 @@ struct TorusAxis {
 /// measured it, and for processes on CPUs.
 struct CollectiveLaw {
   Seconds call{};  // once a collective: kernels that start on all ranks, the first handshake
-  std::optional<double> pieces;  // c of L + w + c sqrt(L w): collective_wait()
+  std::optional<double> pieces;  // c, no unit, of L + w + c sqrt(L w): collective_wait()
 };
 CollectiveLaw law_of(const LinkClass& link);
 
@@ -67,7 +67,7 @@ struct Fabric {
   /// rails: one on each rail); 0: all. Other traffic shares the leaf's uplinks, which have the
   /// bandwidth of its nodes' NICs over `oversubscription`.
   int leaf_nodes = 0;
-  double oversubscription = 1;
+  double oversubscription = 1;  // factor
   bool reduces = false;  // switches between nodes add up what passes [Graham et al. 2016, "SHArP"]
   /// A TPU slice, or ranks of one: `peer` is one link of a chip, one direction, `peer_latency` that
   /// of a hop; one node, as many ranks as chips. Its collectives are those named torus_ below.

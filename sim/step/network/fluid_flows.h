@@ -34,6 +34,7 @@ namespace reckon {
 /// grown.
 class FlowSystem {
  public:
+  /// A date, or a rate without a cap.
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   void reset(const Network& network);

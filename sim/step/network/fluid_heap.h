@@ -7,7 +7,7 @@ namespace reckon {
 
 /// What a heap of the fluid solver holds: a rate or a date, and what it belongs to.
 struct Keyed {
-  double key;
+  double key;  // bytes a second, or seconds
   std::uint32_t id;
   std::uint32_t owner;  // tells a slot's present tenant from an earlier one
 };

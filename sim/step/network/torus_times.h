@@ -26,7 +26,7 @@ Seconds torus_hop_time(const Fabric& group, Bytes size);
 /// Of a group's part of an axis: a ring's bandwidth, hops of a byte from a chip to each other one
 /// over its chips, hops to the farthest.
 BytesPerSecond axis_bandwidth(const Fabric& group, const TorusAxis& axis);
-double hops_of_a_chip(int chips);
+double hops_of_a_chip(int chips);  // a count
 Seconds exchange_latency(const Fabric& group, const TorusAxis& axis);
 
 /// Degrees of a layout whose product is at most the slice's chips.

@@ -9,10 +9,10 @@ namespace reckon {
 /// "Staleness"). An update has the samples of one worker's step; its gradient is of parameters that
 /// StepEstimate::delay other updates have changed since.
 struct DelayedLength {
-  double samples = 0;      // of updates of a worker's samples, with the delay
-  double undelayed = 0;    // the same without delay
-  double synchronous = 0;  // PlannedWorkload::total_samples: steps of the global batch
-  double global_batch = 1;
+  double samples = 0;       // of updates of a worker's samples, with the delay
+  double undelayed = 0;     // samples: the same without delay
+  double synchronous = 0;   // PlannedWorkload::total_samples: steps of the global batch
+  double global_batch = 1;  // samples
   double steps() const { return samples / global_batch; }
   /// Of the job's, that the delay costs.
   double steps_of_delay() const { return (samples - undelayed) / global_batch; }

@@ -22,7 +22,7 @@ constexpr double kMostPieces = 65'536;
 
 /// What is held for each variable on each server must fit in memory.
 void check_placement(std::size_t variables, int servers) {
-  constexpr double kMost = 1e8;
+  constexpr double kMost = 1e8;  // shards
   if (double(variables) * servers > kMost)
     throw TooMuchWork(
         fmt::format("{} variables on {} parameter servers are more than {:.0e} shards", variables,
@@ -182,7 +182,7 @@ ServerGroup group_of(const LayerTraffic& t) {
 }
 
 bool nearly_alike(const std::vector<ServerGroup>& groups, std::size_t servers) {
-  constexpr double kMore = 0.005;
+  constexpr double kMore = 0.005;  // of the mean, a share
   std::vector<Bytes> all(servers);
   for (const ServerGroup& g : groups) add_each(all, g.shards);
   return *std::ranges::max_element(all) <= (1 + kMore) / double(servers) * sum_of(all);

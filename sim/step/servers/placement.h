@@ -59,7 +59,7 @@ std::vector<ServerGroup> server_groups(const PlannedWorkload& job, const Compute
 /// Of embedding tables whose rows alone travel: their parameters, and of them those that an
 /// accelerator has of a step's rows.
 struct PulledTables {
-  double parameters = 0, pulled = 0;
+  double parameters = 0, pulled = 0;  // numbers of weights
 };
 PulledTables pulled_tables(const PlannedWorkload& job);
 

@@ -8,7 +8,7 @@ struct BareStep {
   StepEstimate estimate;
   double samples = 0;       // of all accelerators, that count
   double samples_each = 0;  // that one accelerator takes in
-  double rounds = 1;        // asynchronous: steps of a worker in one of the job
+  double rounds = 1;        // a count; asynchronous: steps of a worker in one of the job
   std::int64_t accelerators = 1;
   FlopsPerSecond peak{};  // of the slowest accelerator; 0: computed on CPUs
 };

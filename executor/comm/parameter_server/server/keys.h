@@ -23,7 +23,8 @@ struct TableKeys {
 /// rule of the forecast.
 struct ServerKeys {
   std::vector<ParameterRange> groups;  // in the order of the flat buffer, without gaps
-  std::vector<double> weights;         // a server's share is weights[s] / sum; of rows all have one
+  // A server's share is weights[s] / sum; of rows all have one.
+  std::vector<double> weights;
   std::vector<TableKeys> tables = {};  // by group; empty: there are none
 
   int servers() const { return int(weights.size()); }

@@ -22,8 +22,8 @@ class ServerLink {
     Seconds push{}, wait{}, apply{}, pull{};
     Deadline::Clock::time_point end{};
     std::int64_t next_step = 0, stop_step = kNoStop;
-    Bytes sent{};  // gradients, and ids of rows with them and before
-    double delay = 0;
+    Bytes sent{};      // gradients, and ids of rows with them and before
+    double delay = 0;  // updates: ExchangeTimes::delay
   };
 
   /// Connects, proves that this is the job's worker, has the server prove itself, and waits to be

@@ -65,7 +65,7 @@ struct PullReport {
   Seconds apply{};   // updates of this step
   std::int64_t next_step = 0;
   std::int64_t stop_step = kNoStop;  // at which all workers stop
-  double delay = 0;                  // of the worker's update: ExchangeTimes::delay
+  double delay = 0;                  // updates, of the worker's: ExchangeTimes::delay
 };
 std::vector<std::byte> encode(const PullReport& report);
 PullReport decode_pull_report(std::span<const std::byte> bytes);
@@ -78,8 +78,8 @@ std::vector<RankProgress> decode_progress(std::span<const std::byte> bytes);
 
 /// A worker has pushed all of a step.
 struct StepEnd {
-  double learning_rate = 0;
-  bool stop = false;  // it wants all to stop
+  double learning_rate = 0;  // of this step, as the worker has it
+  bool stop = false;         // it wants all to stop
 };
 std::vector<std::byte> encode(const StepEnd& end);
 StepEnd decode_step_end(std::span<const std::byte> bytes);

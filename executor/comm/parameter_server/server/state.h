@@ -26,7 +26,7 @@ struct ServerReport {
   Bytes received{}, sent{};   // payload
   Seconds apply{};            // adding up and optimizer
   /// Asynchronous: others' updates of a group between a worker's pull and its own update, mean.
-  double delay = 0;
+  double delay = 0;  // updates
 };
 
 inline constexpr std::int64_t kNoStop = std::numeric_limits<std::int64_t>::max();
@@ -89,6 +89,7 @@ class ServerState {
   /// kNoStop where nobody wants it.
   std::int64_t stop_step() const;
   /// Of a worker's last update, as ServerReport::delay; of synchronous workers 0.
+  /// Updates.
   double delay_of(int worker) const;
   /// Seconds spent on updating groups for `step`.
   Seconds apply_time(std::int64_t step) const;
@@ -123,6 +124,7 @@ class ServerState {
 
   std::size_t needed() const { return std::size_t(job_.workers - job_.backup_workers); }
   void apply_complete(std::unique_lock<std::mutex>& lock);
+  // `scale`: factor on the sum of the workers' gradients.
   void apply(Group& group, std::span<const int> workers, double scale, std::int64_t step,
              double learning_rate);
   void apply_rows(Group& group, std::span<const int> workers, double scale, std::int64_t step,
@@ -146,8 +148,8 @@ class ServerState {
   std::vector<RankProgress> progress_;             // by worker
   std::int64_t furthest_ = 0;                      // step that a worker was told to take
   std::int64_t stop_step_ = kNoStop;
-  std::vector<double> delays_;  // by worker, of its last update
-  double delay_sum_ = 0;        // of groups' updates
+  std::vector<double> delays_;  // updates, by worker, of its last update: mean over groups
+  double delay_sum_ = 0;        // updates, over all updates of all groups
   std::optional<ServerFailure> failure_;
   ServerReport report_;
 };

@@ -218,7 +218,7 @@ GroupFit EfficiencyFit::Data::pool(const GroupKey& key, std::span<FitRun* const>
                                    const Efficiency& prior, const GroupFit& alone,
                                    bool all_folds) const {
   // A prior that moves by so little, while the runs stay, moves the fit by less.
-  constexpr double kSame = 0.02;
+  constexpr double kSame = 0.02;  // of the natural logarithm
   const auto at = pooled.find(key);
   if (at != pooled.end() && runs.size() == groups.at(key).size() &&
       (at->second.prior - logs_of(prior)).cwiseAbs().maxCoeff() < kSame)
@@ -307,7 +307,7 @@ std::string EfficiencyFit::inputs_digest() const {
 
 Efficiency EfficiencyFit::Data::moved(const GroupKey& key,
                                       const std::map<GroupKey, Told>& told) const {
-  constexpr double kMostOfPeak = 0.95;
+  constexpr double kMostOfPeak = 0.95;  // 0..1
   const Efficiency& prior = *prior_of(catalog, key);
   const FitLogs known = logs_of(prior);
   FitLogs logs = known + inherited(told, key, year_of(key));

@@ -12,15 +12,16 @@
 namespace reckon {
 namespace {
 
-constexpr double kNoise = 0.10;     // of a run that the model should explain
-constexpr double kShared = 0.10;    // of all runs of one source, stack and model together
-constexpr double kHuberOfRuns = 2;  // in units of it
-constexpr double kSpreadOfStack = 0.25;
-// Of the logarithms around the prior: fractions of peak and what a device needs between two kernels
-// are known to a third or so, the sizes of kernels and the time of a host to a factor.
-constexpr double kHostSpreadOfStack = 0.7;  // of a stack around its row
-constexpr double kAttentionSpreadOfStack = 0.4;
-constexpr Eigen::Index kColumnsOfStack = 3;  // factor, host, attention
+constexpr double kNoise = 0.10;             // of a run that the model should explain
+constexpr double kShared = 0.10;            // of all runs of one source, stack and model together
+constexpr double kHuberOfRuns = 2;          // in units of it
+constexpr double kSpreadOfStack = 0.25;     // of ln of its speed, one standard deviation
+constexpr double kHostSpreadOfStack = 0.7;  // likewise of its host time around the row's
+constexpr double kAttentionSpreadOfStack = 0.4;  // likewise of its attention
+constexpr Eigen::Index kColumnsOfStack = 3;      // factor, host, attention
+// Standard deviations of the natural logarithms around the prior: fractions of peak and what a
+// device needs between two kernels are known to a third or so, the sizes of kernels and the time of
+// a host to a factor.
 const FitLogs kPriorSpread = (FitLogs() << 0.4, 0.4, 0.6, 0.25, 2.0, 0.35, 0.7, 0.3).finished();
 
 struct Posterior {
@@ -109,7 +110,7 @@ struct Posterior {
       gradient[i] = (x[i] - mean(i)) / (spread(i) * spread(i));
       hessian(i, i) = 1 / (spread(i) * spread(i));
     }
-    constexpr double kStep = 0.01;
+    constexpr double kStep = 0.01;  // of the natural logarithm, of a difference quotient
     const Eigen::VectorXd plain = residuals(x);
     const Eigen::VectorXd e = whitened(plain);
     Eigen::MatrixXd slopes(plain.size(), size());
@@ -219,7 +220,7 @@ GroupFit::Stack middle_of(const GroupFit& fit) {
 const FitLogs& prior_spread() { return kPriorSpread; }
 
 FitLogs logs_of(const Efficiency& e) {
-  constexpr double kLeastSize = 1e6, kLeastLaunch = 1e-7, kLeastHost = 1e-7;
+  constexpr double kLeastSize = 1e6, kLeastLaunch = 1e-7, kLeastHost = 1e-7;  // FLOPs; seconds
   FitLogs x;
   x << std::log(e.convolution.value), std::log(e.matmul.value), std::log(e.attention.value),
       std::log(e.memory.value), std::log(std::max(kLeastSize, e.half_size.value.v)),
@@ -269,7 +270,7 @@ GroupFit fit_group(std::span<FitRun* const> runs, const Efficiency& prior,
       }
     starts.push_back(start);
   } else {
-    constexpr double kLarger = 20, kSlowHost = 8;
+    constexpr double kLarger = 20, kSlowHost = 8;  // factors on half_size and on the host's time
     start.head<kFittedNumbers>() = posterior.prior;
     starts.push_back(start);
     start[4] += std::log(kLarger);

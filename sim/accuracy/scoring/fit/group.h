@@ -17,7 +17,7 @@ struct FitRun {
   Plan plan;  // its worker pool's efficiency is what the fit changes
   /// Of a model that is cut: the network, folded once, which takes longer than a step's estimate.
   std::shared_ptr<const ModelFold> fold;
-  double log_measured = 0;
+  double log_measured = 0;  // ln(samples a second)
   std::string_view source;
   std::string_view stack;
   std::string_view model;
@@ -41,6 +41,7 @@ struct GroupFit {
 /// for of which nothing is known but that it is one of them.
 GroupFit::Stack middle_of(const GroupFit& fit);
 
+/// Natural logarithms, in the order of kFittedNumbers.
 using FitLogs = Eigen::Matrix<double, kFittedNumbers, 1>;
 FitLogs logs_of(const Efficiency& e);
 /// How far a row's numbers may lie from its prior: standard deviations of the logarithms.

@@ -15,7 +15,7 @@ const FitLogs kOfClass = (FitLogs() << 1, 1, 1, 1, 1, 1, 1, 0).finished();
 }  // namespace
 
 Told told_by(const GroupFit& fit, const FitLogs& prior, double year) {
-  constexpr double kNothing = 1e-9;
+  constexpr double kNothing = 1e-9;  // of 1 / variance
   Told told;
   told.year = year;
   for (Eigen::Index i = 0; i < prior.size(); ++i) {

@@ -18,8 +18,8 @@ struct GroupKey {
 
 /// What the runs of one row say against its prior, in logarithms, and how surely.
 struct Told {
-  FitLogs shift, weight;
-  double year = 0;  // of its first accelerator
+  FitLogs shift, weight;  // weight: 1 / variance of the shift
+  double year = 0;        // of its first accelerator
 };
 /// A fit lies between its prior and what its runs say by themselves, by their weights.
 Told told_by(const GroupFit& fit, const FitLogs& prior, double year);

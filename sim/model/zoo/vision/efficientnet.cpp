@@ -84,7 +84,7 @@ std::int64_t blocks_of(const EfficientNetShape& shape) {
 
 std::vector<Features> efficientnet_stages(LayerList& net, const EfficientNetShape& shape,
                                           LayerId image) {
-  constexpr double kStochasticDepth = 0.2;
+  constexpr double kStochasticDepth = 0.2;  // probability that blocks rise to
   const std::int64_t total = blocks_of(shape);
   std::int64_t block = 0;
   net.set_group("features.0");

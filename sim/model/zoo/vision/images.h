@@ -47,7 +47,7 @@ Expected<ModelGraph> make_inception_v3();
 struct EfficientNetShape {
   double width = 1, depth = 1;  // multipliers of channels and of blocks
   std::int64_t resolution = 224;
-  double dropout = 0.2;
+  double dropout = 0.2;  // probability
   /// Squeezes the expanded channels to a quarter, not the block's input
   /// (NVIDIA/DeepLearningExamples:PyTorch/Classification/ConvNets/efficientnet, "WideSE").
   bool wide_squeeze = false;
@@ -66,8 +66,8 @@ Expected<ModelGraph> make_densenet(std::string name, const DenseNetShape& shape)
 /// before it. Norms over the channels of a point count as group norms of one group.
 struct ConvNextShape {
   std::array<int, 4> blocks{};
-  std::int64_t width = 96;  // channels of the first stage
-  double stochastic_depth = 0.1;
+  std::int64_t width = 96;        // channels of the first stage
+  double stochastic_depth = 0.1;  // probability that the last block is dropped
 };
 Expected<ModelGraph> make_convnext(std::string name, const ConvNextShape& shape);
 
