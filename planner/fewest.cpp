@@ -165,7 +165,7 @@ FewestServers fewest_servers(const Plan& plan, const NetworkModel& network) {
   constexpr double kNoGain = 0.99;
   FewestServers out;
   Plan changed = plan;
-  PlannedWorkload& job = changed.jobs.front();
+  PlannedWorkload& job = changed.only_job();
   const int most = std::max(64, 2 * job.strategy.workers);
   for (int servers = 1; servers <= most && !(out.enough && out.no_gain); ++servers) {
     job.strategy.servers->count = servers;
@@ -206,7 +206,7 @@ Expected<Fewest> fewest(const Question& question, const Catalog& catalog,
   if (question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server)
     if (const auto plan = planned(question.base, question.file, catalog))
       if (plan->pool_with(Role::parameter_server) != nullptr &&
-          plan->jobs.front().strategy.server_count() > 0)
+          plan->only_job().strategy.server_count() > 0)
         out.servers = fewest_servers(*plan, network);
   return out;
 }

@@ -13,7 +13,7 @@
 namespace reckon::planner {
 namespace {
 
-const PlannedStrategy& planned_strategy(const Plan& plan) { return plan.jobs.front().strategy; }
+const PlannedStrategy& planned_strategy(const Plan& plan) { return plan.only_job().strategy; }
 
 /// Keys that a strategy of another kind would not have, or that no change writes.
 bool has_more_than_a_layout(const StrategySpec& s) {
@@ -47,7 +47,7 @@ class RunChanges {
   /// Nodes, and how a step's samples are shared out over so many copies of the model; nullopt: not
   /// evenly.
   std::optional<std::vector<Change>> shared(int nodes, std::int64_t copies) const {
-    const std::int64_t batch = now_.jobs.front().global_batch;
+    const std::int64_t batch = now_.only_job().global_batch;
     if (copies < 1 || batch % copies != 0) return std::nullopt;
     const std::int64_t share = batch / copies;
     const auto& micro = workload().strategy.micro_batch;

@@ -123,8 +123,10 @@ std::string kubernetes_name(std::string_view plan) { return kubernetes::dns_labe
 std::string kubernetes_secret_name(std::string_view run) { return fmt::format("{}-secret", run); }
 
 bool needs_kubernetes_secret(const RunArtifact& artifact) {
-  const PlannedStrategy& s = artifact.plan.jobs.front().strategy;
-  return !artifact.container && s.workers + s.server_count() > 1;
+  const auto has_several_processes = [](const PlannedWorkload& job) {
+    return job.strategy.workers + job.strategy.server_count() > 1;
+  };
+  return !artifact.container && std::ranges::any_of(artifact.plan.jobs, has_several_processes);
 }
 
 RunArtifact for_cluster(RunArtifact planned, const Catalog& catalog) {

@@ -87,7 +87,7 @@ std::vector<Candidate> worth_forecasting(const Question& question, const Space& 
 std::vector<Change> alone(const Question& question, const Space& space, const Candidate& c,
                           const Plan& plan) {
   std::vector<Change> changes = changes_of(question, space, c);
-  const PlannedStrategy& strategy = plan.jobs.front().strategy;
+  const PlannedStrategy& strategy = plan.only_job().strategy;
   const bool counted = strategy.kind == StrategyKind::multi_worker_mirrored ||
                        strategy.kind == StrategyKind::sharded ||
                        strategy.kind == StrategyKind::parameter_server;
@@ -116,7 +116,7 @@ double usd_per_hour(HourlyRate rate) { return 1e-9 * double(rate.nano_usd_per_ho
 
 /// What its jobs share, so that jobs of another kind can be on it.
 std::string agrees_on(const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   return fmt::format("{} {} {}", to_text(job.precision),
                      plan.pool_with(Role::worker)->efficiency.stack, job.checkpoint.storage.name);
 }

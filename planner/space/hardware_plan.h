@@ -18,7 +18,7 @@ class HardwarePlan {
   ScenarioFile file;       // that the plan is of
   std::size_t worker = 0;  // index of the computing pool
   int servers = 0;         // parameter servers, where the question leaves them as they are
-  PlannedWorkload& job() { return plan.jobs.front(); }
+  PlannedWorkload& job() { return plan.only_job(); }
   PlannedPool& workers() { return plan.pools[worker]; }
 
  private:

@@ -58,7 +58,7 @@ std::vector<BaselineRow> rows_of(const BaselineInputs& in) {
                     in.best == nullptr ? "no plan fits" : text(*in.best)});
   };
   const auto of_jobs = [&](const char* what, auto&& text) {
-    of_plans(what, [&](const Plan& p) { return std::string(text(p.jobs.front())); });
+    of_plans(what, [&](const Plan& p) { return std::string(text(p.only_job())); });
   };
   of_plans("hardware", [](const Plan& p) { return hardware_text(p); });
   of_jobs("strategy", [](const PlannedWorkload& job) { return strategy_of(job); });
@@ -87,8 +87,8 @@ std::vector<BaselineRow> rows_of(const BaselineInputs& in) {
 /// Two batches do not learn alike: time and cost of equal lengths do not compare equal results.
 std::string other_batch_text(const BaselineInputs& in) {
   if (!in.baseline.plan || in.best == nullptr) return "";
-  const std::int64_t then = in.baseline.plan->jobs.front().global_batch;
-  const std::int64_t now = in.best->jobs.front().global_batch;
+  const std::int64_t then = in.baseline.plan->only_job().global_batch;
+  const std::int64_t now = in.best->only_job().global_batch;
   if (then == now) return "";
   return fmt::format(
       " Their global batches differ ({} samples then, {} now), so convergence may differ.",

@@ -51,7 +51,7 @@ Predicted predict(const RunConfiguration& run, const Catalog& catalog,
                   const NetworkModel& network) {
   const auto plan = plan_of_run(run, catalog);
   if (!plan) return tl::unexpected(plan.error());
-  const PlannedWorkload& job = plan->jobs.front();
+  const PlannedWorkload& job = plan->only_job();
   const Efficiency& efficiency = plan->pool_with(Role::worker)->efficiency;
   Prediction p;
   const StepEstimate step = estimate_step(*plan, job, network);

@@ -51,7 +51,7 @@ Plan at_speed(const Plan& plan, double by, const TrialFit& measured) {
 
 Seconds step_of(const Plan& plan, const NetworkModel& network) {
   const auto alone = one_worker(plan);
-  return estimate_step(*alone, alone->jobs.front(), network).step;
+  return estimate_step(*alone, alone->only_job(), network).step;
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ void add_cpus(Table& table, const PlannedPool& pool, std::size_t i) {
 
 void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
   const PlannedPool& pool = plan.pools[i];
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const PlannedStrategy& strategy = job.strategy;
   const std::string key = fmt::format("pools.{}.", pool.name);
   table.add(
@@ -165,53 +165,53 @@ void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
 }
 
 void add_input_and_storage(AssumptionTable& table, const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const auto storage = "storage " + job.checkpoint.storage.name;
   table.add(
       "size of a sample of " + job.dataset.name, "dataset.bytes_per_sample", "B", kStep,
-      [](auto& p) -> auto& { return p.jobs.front().dataset.bytes_per_sample; });
+      [](auto& p) -> auto& { return p.only_job().dataset.bytes_per_sample; });
   table.add(
       "decoding of a sample of " + job.dataset.name, "dataset.decode_cpu_seconds", "vCPU s", kStep,
-      [](auto& p) -> auto& { return p.jobs.front().dataset.decode_cpu_seconds; });
+      [](auto& p) -> auto& { return p.only_job().dataset.decode_cpu_seconds; });
   table.add(
       "reading from " + storage, "storage.read_per_node", "B/s", kStep,
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.storage.read_per_node; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.storage.read_per_node; });
   if (job.checkpoint.mode == CheckpointSpec::Mode::none) return;
   table.add(
       "writing to " + storage, "storage.write_per_node", "B/s", kLife,
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.storage.write_per_node; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.storage.write_per_node; });
   table.add(
       "latency of " + storage, "storage.latency", "s", kLife,
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.storage.latency; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.storage.latency; });
   table.add(
       "fixed part of saving a checkpoint", "checkpoint.save_overhead", "s", kLife,
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.save_overhead; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.save_overhead; });
 }
 
 /// Published runs lie around the law by which training to an accuracy is as long as it is.
 void add_length(AssumptionTable& table, const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   if (!job.convergence) return;
   table.add(
       fmt::format("samples to {:.1f} % against the law's", 100 * job.convergence->accuracy),
       fmt::format("{}.{}.{}.{:g}.{}", kSamplesFactor, job.model.name(), job.dataset.name,
                   job.convergence->accuracy, job.convergence->starts_from),
-      "factor", kLife, [](auto& p) -> auto& { return p.jobs.front().samples_factor; });
+      "factor", kLife, [](auto& p) -> auto& { return p.only_job().samples_factor; });
 }
 
 /// Which rows of embedding tables a batch touches.
 void add_ids(AssumptionTable& table, const Plan& plan) {
-  const auto& servers = plan.jobs.front().strategy.servers;
+  const auto& servers = plan.only_job().strategy.servers;
   if (!servers || !servers->sparse_embeddings) return;
   table.add(
       "skew of the ids of embedding tables (exponent of a Zipf law)", "workload.zipf_exponent",
-      "exponent", kStep, [](auto& p) -> auto& { return p.jobs.front().zipf_exponent; });
+      "exponent", kStep, [](auto& p) -> auto& { return p.only_job().zipf_exponent; });
 }
 
 /// Several processes that wait for each other; what the framework reserves decides whether a step
 /// fits, not how long it takes.
 void add_framework(AssumptionTable& table, const Plan& plan) {
-  const PlannedStrategy& strategy = plan.jobs.front().strategy;
+  const PlannedStrategy& strategy = plan.only_job().strategy;
   const bool waits =
       strategy.kind == StrategyKind::parameter_server || planning::waits_for_all(strategy);
   if (strategy.layout.expert > 1)

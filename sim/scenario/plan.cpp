@@ -50,7 +50,7 @@ std::vector<const PlannedPool*> computing_pools(const PlannedCluster& cluster) {
 Plan plan_of_job(const Plan& plan, std::size_t job) {
   Plan alone = plan;
   alone.jobs = {plan.jobs[job]};
-  alone.jobs.front().same_as.reset();
+  alone.only_job().same_as.reset();
   return alone;
 }
 

@@ -80,6 +80,7 @@ struct AssumptionOf {
   std::function<void(Where&, double)> set;
 };
 using PlanAssumption = AssumptionOf<Plan>;
+/// Of a plan with one job (plan_of_job()).
 std::vector<PlanAssumption> assumptions_of(const Plan& plan);
 /// Those of a pool that a pass of the model on one of its accelerators, or CPUs, rests on.
 std::vector<AssumptionOf<PlannedCluster>> assumptions_of_pass(const PlannedCluster& cluster,

@@ -370,7 +370,7 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
   auto plan = make_plan(file, catalog);
   if (!plan) return Failure(plan.error().front().what);
 
-  PlannedWorkload& job = plan->jobs.front();
+  PlannedWorkload& job = plan->only_job();
   job.global_batch = std::max(job.global_batch, run.global_batch);
   job.stage_blocks = stage_blocks(run.layers_per_stage, job.strategy.layout.pipeline);
   set_links(*plan, run, catalog);

@@ -43,7 +43,7 @@ class Changes {
   /// No change makes memory a risk that is none now.
   explicit Changes(const Plan& plan)
       : plan_(plan),
-        risk_(std::max(kRiskOfAPlan, estimate_memory(plan, plan.jobs.front()).out_of_memory())) {}
+        risk_(std::max(kRiskOfAPlan, estimate_memory(plan, plan.only_job()).out_of_memory())) {}
 
   /// Of what is added from here on: Change::plan_option.
   std::string plan_option = {};
@@ -54,8 +54,8 @@ class Changes {
     add(std::move(what), changed);
   }
   void add(std::string what, const Plan& changed) {
-    const PlannedWorkload& job = changed.jobs.front();
-    if (!keeps_rules(job) || !keeps_law(plan_.jobs.front(), job)) return;
+    const PlannedWorkload& job = changed.only_job();
+    if (!keeps_rules(job) || !keeps_law(plan_.only_job(), job)) return;
     if (estimate_memory(changed, job).fits_at(risk_))
       changed_.push_back({std::move(what), plan_option, changed});
   }
@@ -64,7 +64,7 @@ class Changes {
     std::vector<Change> done(changed_.size());
     parallel_for(changed_.size(), 0, [&](std::size_t k) {
       const auto& [what, option, plan] = changed_[k];
-      done[k] = change_of(what, plan, estimate_step(plan, plan.jobs.front(), network));
+      done[k] = change_of(what, plan, estimate_step(plan, plan.only_job(), network));
       done[k].plan_option = option;
     });
     return done;
@@ -81,7 +81,7 @@ class Changes {
 };
 
 void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const PlannedStrategy& s = plan.only_job().strategy;
   const PlannedPool& workers = *computing_pools(plan).front();
   const auto in_pools = [](auto change) {
     return [change](Plan& p) {
@@ -115,20 +115,20 @@ void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
     changes.add("twice the vCPUs of the nodes that compute",
                 in_pools([](PlannedPool& pool) { pool.machine.vcpus *= 2; }));
     changes.add("storage twice as fast",
-                [](Plan& p) { double_it(p.jobs.front().checkpoint.storage.read_per_node); });
+                [](Plan& p) { double_it(p.only_job().checkpoint.storage.read_per_node); });
   }
 }
 
 void add_batch(Changes& changes, const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const auto batch = [&](int to, std::int64_t global) {
     const bool together = job.strategy.layout.replica() > 1;
     changes.add(
         fmt::format("{} of {} {}instead of {}", together ? "micro-batch" : "batch", to,
                     together ? "" : "on each accelerator ", job.strategy.layout.micro_batch),
         [=](Plan& p) {
-          p.jobs.front().strategy.layout.micro_batch = to;
-          change_batch(p.jobs.front(), global);
+          p.only_job().strategy.layout.micro_batch = to;
+          change_batch(p.only_job(), global);
         });
   };
   const int now = job.strategy.layout.micro_batch;
@@ -137,16 +137,16 @@ void add_batch(Changes& changes, const Plan& plan) {
   changes.plan_option = "--recompute";
   if (job.strategy.layout.recompute != Recompute::none)
     changes.add("no recomputation",
-                [](Plan& p) { p.jobs.front().strategy.layout.recompute = Recompute::none; });
+                [](Plan& p) { p.only_job().strategy.layout.recompute = Recompute::none; });
 }
 
 void add_workers(Changes& changes, const Plan& plan) {
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const PlannedStrategy& s = plan.only_job().strategy;
   if (plan.pool_with(Role::worker)->slice) return;  // a slice is what it is
   const auto workers = [&](int to) {
     Plan changed = with_workers(plan, to);
     std::string how;
-    auto& strategy = changed.jobs.front().strategy;
+    auto& strategy = changed.only_job().strategy;
     if (s.kind == StrategyKind::single || s.kind == StrategyKind::mirrored) {
       strategy.kind = StrategyKind::multi_worker_mirrored;
       how = ", multi_worker_mirrored";
@@ -159,12 +159,12 @@ void add_workers(Changes& changes, const Plan& plan) {
 }
 
 void add_servers(Changes& changes, const Plan& plan) {
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const PlannedStrategy& s = plan.only_job().strategy;
   if (!s.servers) return;
   const auto servers = [&](int to) {
     changes.add(fmt::format("{} parameter server{} instead of {}", to, to == 1 ? "" : "s",
                             s.server_count()),
-                [to](Plan& p) { p.jobs.front().strategy.servers->count = to; });
+                [to](Plan& p) { p.only_job().strategy.servers->count = to; });
   };
   if (plan.pool_with(Role::parameter_server) && s.server_count() > 0) {
     changes.plan_option = "--parameter-servers";
@@ -178,28 +178,28 @@ void add_servers(Changes& changes, const Plan& plan) {
   }
   changes.plan_option.clear();
   // What asynchronous training needs to an accuracy is not known.
-  if (!s.synchronous() || !plan.jobs.front().convergence)
+  if (!s.synchronous() || !plan.only_job().convergence)
     changes.add(s.synchronous() ? "asynchronous instead of synchronous"
                                 : "synchronous instead of asynchronous",
                 [](Plan& p) {
-                  ParameterServers& changed = *p.jobs.front().strategy.servers;
+                  ParameterServers& changed = *p.only_job().strategy.servers;
                   changed.synchronous = !changed.synchronous;
                   changed.backup_workers = 0;
                 });
   changes.plan_option = "--strategy";
   changes.add("all-reduce instead of parameter servers", [](Plan& p) {
-    p.jobs.front().strategy.kind = StrategyKind::multi_worker_mirrored;
-    p.jobs.front().strategy.servers.reset();
+    p.only_job().strategy.kind = StrategyKind::multi_worker_mirrored;
+    p.only_job().strategy.servers.reset();
   });
 }
 
 /// The same accelerators and the same batch, cut another way.
 void add_layouts(Changes& changes, const Plan& plan) {
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const PlannedStrategy& s = plan.only_job().strategy;
   if (!cuts_the_model(s.kind)) return;
   const auto set = [&](const char* name, int Layout::*member, int to) {
     changes.add(fmt::format("{} {} instead of {}", name, to, s.layout.*member),
-                [=](Plan& p) { p.jobs.front().strategy.layout.*member = to; });
+                [=](Plan& p) { p.only_job().strategy.layout.*member = to; });
   };
   if (s.kind == StrategyKind::model_parallel) {
     const std::pair<const char*, int Layout::*> degrees[] = {{"tensor", &Layout::tensor},
@@ -212,8 +212,8 @@ void add_layouts(Changes& changes, const Plan& plan) {
     }
     if (s.layout.pipeline > 1 && s.layout.interleave == 1)
       changes.add("an interleaved pipeline of 2 parts a stage", [](Plan& p) {
-        p.jobs.front().strategy.layout.schedule = PipelineSchedule::interleaved;
-        p.jobs.front().strategy.layout.interleave = 2;
+        p.only_job().strategy.layout.schedule = PipelineSchedule::interleaved;
+        p.only_job().strategy.layout.interleave = 2;
       });
   }
   const int lowest = s.kind == StrategyKind::sharded ? 1 : 0;
@@ -224,19 +224,19 @@ void add_layouts(Changes& changes, const Plan& plan) {
   changes.plan_option.clear();
   if (s.layout.offload_optimizer)
     changes.add("the optimizer's state on the accelerators",
-                [](Plan& p) { p.jobs.front().strategy.layout.offload_optimizer = false; });
+                [](Plan& p) { p.only_job().strategy.layout.offload_optimizer = false; });
 }
 
 void add_algorithms(Changes& changes, const Plan& plan, const StepEstimate& now) {
   // Processes on CPUs choose between a ring and the direct way by themselves.
   if (now.all_reduce.empty() || !computing_pools(plan).front()->accelerator) return;
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const PlannedStrategy& s = plan.only_job().strategy;
   const Fabric fabric = fabric_of(plan, s, s.workers);
   for (const AllReduceAlgorithm& each : kAllReduces) {
     const AllReduceKind kind = each.kind;
     if (!each.runs_on(fabric) || to_text(kind) == now.all_reduce) continue;
     changes.add(fmt::format("{} all-reduce instead of {}", to_text(kind), now.all_reduce),
-                [kind](Plan& p) { p.jobs.front().strategy.all_reduce = kind; });
+                [kind](Plan& p) { p.only_job().strategy.all_reduce = kind; });
   }
 }
 

@@ -86,8 +86,8 @@ std::vector<LayerGroupTime> layer_groups(const ModelGraph& model, const StepEsti
   return groups;
 }
 
-int nodes_used(const Plan& plan, const PlannedPool& pool) {
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+int nodes_used(const Plan& plan, const PlannedWorkload& job, const PlannedPool& pool) {
+  const PlannedStrategy& s = job.strategy;
   if (pool.role == Role::parameter_server) return s.server_count();
   const auto computing = computing_pools(plan);
   if (std::find(computing.begin(), computing.end(), &pool) == computing.end())
@@ -110,13 +110,14 @@ std::optional<Usd> running_cost_per_hour(const Plan& plan) {
   Usd total = usd(plan.billing.management);
   for (const PlannedPool& pool : plan.pools)
     total +=
-        double(nodes_used(plan, pool)) * (usd(pool.price.machine) + usd(pool.price.accelerators));
+        double(nodes_used(plan, plan.only_job(), pool)) *
+        (usd(pool.price.machine) + usd(pool.price.accelerators));
   return total;
 }
 
 Change change_of(std::string what, const Plan& changed, const StepEstimate& step) {
   Change c{std::move(what), "", step.step, step.samples_per_second, {}, std::nullopt};
-  const PlannedWorkload& job = changed.jobs.front();
+  const PlannedWorkload& job = changed.only_job();
   c.training = Samples{job.total_samples * samples_factor_of(delayed_length(job, step))} /
                step.samples_per_second;
   if (const auto hourly = running_cost_per_hour(changed))
@@ -126,7 +127,7 @@ Change change_of(std::string what, const Plan& changed, const StepEstimate& step
 
 Plan with_workers(const Plan& plan, int workers) {
   Plan changed = plan;
-  PlannedWorkload& job = changed.jobs.front();
+  PlannedWorkload& job = changed.only_job();
   const double batches = double(job.global_batch) / job.strategy.accelerators();
   job.strategy.workers = workers;
   if (auto& servers = job.strategy.servers)
@@ -137,7 +138,7 @@ Plan with_workers(const Plan& plan, int workers) {
 
 Explanation explain(const Plan& plan, const NetworkModel& network) {
   RECKON_CHECK(plan.jobs.size() == 1);
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   Explanation e;
   e.scenario = plan.name;
   e.step = estimate_step(plan, job, network);

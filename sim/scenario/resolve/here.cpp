@@ -13,7 +13,7 @@ namespace {
 /// Processes of a job divide the machine's cores evenly; those of parameter servers wait while
 /// workers compute.
 void compute_here(Plan& plan, const ProcessorRates& rates) {
-  const PlannedStrategy& strategy = plan.jobs.front().strategy;
+  const PlannedStrategy& strategy = plan.only_job().strategy;
   // Where the chief's host has the variables, here a process of its own has them.
   const bool served = strategy.kind == StrategyKind::parameter_server;
   const int processes = strategy.workers + (served ? std::max(1, strategy.server_count()) : 0);

@@ -254,8 +254,8 @@ Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog&
 
   const ServingSpec& spec = *file.scenario.serving;
   ServingPlan plan;
-  plan.model = replica->jobs.front().model;
-  plan.precision = replica->jobs.front().precision;
+  plan.model = replica->only_job().model;
+  plan.precision = replica->only_job().precision;
   plan.origin = std::move(static_cast<PlanOrigin&>(*replica));
   plan.cluster = std::move(static_cast<PlannedCluster&>(*replica));
   plan.cluster.pools.front().role = Role::worker;

@@ -121,7 +121,7 @@ void resolve_ids(Draft& draft, PlannedWorkload& job) {
 
 void resolve_speeds(Draft& draft) {
   if (!draft.roles_known) return;
-  PlannedWorkload& job = draft.plan.jobs.front();
+  PlannedWorkload& job = draft.plan.only_job();
   const PlannedPool& worker = *draft.plan.pool_with(Role::worker);
   job.precision = precision_for(draft, worker);
   job.stack = draft.scenario().workload->stack;

@@ -149,15 +149,15 @@ void resolve_restart(Draft& draft, PlannedWorkload& job) {
 }
 
 void add_restart(AssumptionTable& table, const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   if (job.restart && job.restart->kind != RestartKind::full)
     table.add(
         "communicators made anew after a loss", "restart.regroup", "s", kLife,
-        [](auto& p) -> auto& { return p.jobs.front().restart->regroup; });
+        [](auto& p) -> auto& { return p.only_job().restart->regroup; });
   if (job.checkpoint.local && job.checkpoint.local->to == LocalTier::local_disk)
     table.add(
         "bandwidth of a node's own disks", "checkpoint.local_disk", "B/s", kLife,
-        [](auto& p) -> auto& { return p.jobs.front().checkpoint.local->disk; });
+        [](auto& p) -> auto& { return p.only_job().checkpoint.local->disk; });
   if (plan.failures.straggler_share.value > 0)
     table.add(
         "share of the time that all wait for slow nodes", "failures.straggler_share", "fraction",
