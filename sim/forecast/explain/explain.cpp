@@ -109,9 +109,8 @@ std::optional<Usd> running_cost_per_hour(const Plan& plan) {
   const auto usd = [](HourlyRate rate) { return Usd{double(rate.nano_usd_per_hour) * 1e-9}; };
   Usd total = usd(plan.billing.management);
   for (const PlannedPool& pool : plan.pools)
-    total +=
-        double(nodes_used(plan, plan.only_job(), pool)) *
-        (usd(pool.price.machine) + usd(pool.price.accelerators));
+    total += double(nodes_used(plan, plan.only_job(), pool)) *
+             (usd(pool.price.machine) + usd(pool.price.accelerators));
   return total;
 }
 
