@@ -35,7 +35,7 @@ void scale_time(Fact<Seconds>& fact, double by) {
 Plan at_speed(const Plan& plan, double by, const TrialFit& measured) {
   Plan scaled = plan;
   for (PlannedPool& pool : scaled.pools) {
-    if (!computes(pool.role)) continue;
+    if (!computes(scaled, pool)) continue;
     scale(pool.cpu_flops_per_vcpu, by, measured);
     scale(pool.cpu_memory_bandwidth_per_vcpu, by, measured);
     Efficiency& e = pool.efficiency;

@@ -144,7 +144,8 @@ void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
     table.add(
         "creation of the node pool " + pool.name, key + "pool_creation", "s",
         kLife, [i](auto& p) -> auto& { return p.pools[i].pool_creation; });
-  const bool computing = computes(pool.role);
+  const bool computing = computes(plan, pool);
+  const bool coordinates = pool.role == Role::chief && !computing;  // nothing waits for its node
   if (computing) add_pass(table, pool, i, job.model, job.precision);
   if (computing && !pool.accelerator)
     table.add(
@@ -154,13 +155,14 @@ void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
   const bool serves =
       pool.role == Role::parameter_server || (strategy.kind == StrategyKind::parameter_server &&
                                               strategy.server_count() == 0 && computing);
-  if (serves || !pool.accelerator) add_cpus(table, pool, i);
+  if (serves || (!pool.accelerator && !coordinates)) add_cpus(table, pool, i);
   const bool peers = computing && pool.accelerator && pool.accelerators_per_node > 1 &&
                      strategy.accelerators() > 1;
   const bool nodes =
-      !pool.slice && (strategy.server_count() > 0 ||
-                      strategy.accelerators() > std::max(1, pool.accelerators_per_node) ||
-                      (!pool.accelerator && strategy.workers > 1));
+      !pool.slice && !coordinates &&
+      (strategy.server_count() > 0 ||
+       strategy.accelerators() > std::max(1, pool.accelerators_per_node) ||
+       (!pool.accelerator && strategy.workers > 1));
   add_link(table, plan, i, peers, nodes);
 }
 

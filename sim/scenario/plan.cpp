@@ -32,17 +32,18 @@ std::vector<const PlannedPool*> gang_pools(const PlannedCluster& cluster) {
   return pools;
 }
 
+bool computes(const PlannedCluster& cluster, const PlannedPool& pool) {
+  if (pool.role != Role::chief) return pool.role == Role::worker;
+  return std::ranges::none_of(cluster.pools, [&](const PlannedPool& workers) {
+    return workers.role == Role::worker &&
+           (workers.slice.has_value() > pool.slice.has_value() ||
+            workers.accelerator.has_value() != pool.accelerator.has_value());
+  });
+}
+
 std::vector<const PlannedPool*> computing_pools(const PlannedCluster& cluster) {
   std::vector<const PlannedPool*> pools = gang_pools(cluster);
-  const auto coordinates = [&](const PlannedPool* chief) {
-    return chief->role == Role::chief &&
-           std::ranges::any_of(cluster.pools, [&](const PlannedPool& pool) {
-             return pool.role == Role::worker &&
-                    (pool.slice.has_value() > chief->slice.has_value() ||
-                     pool.accelerator.has_value() != chief->accelerator.has_value());
-           });
-  };
-  std::erase_if(pools, coordinates);
+  std::erase_if(pools, [&](const PlannedPool* pool) { return !computes(cluster, *pool); });
   RECKON_CHECK(!pools.empty());
   return pools;
 }

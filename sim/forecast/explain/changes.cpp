@@ -86,7 +86,7 @@ void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
   const auto in_pools = [](auto change) {
     return [change](Plan& p) {
       for (PlannedPool& pool : p.pools)
-        if (computes(pool.role)) change(pool);
+        if (computes(p, pool)) change(pool);
     };
   };
   if (workers.accelerator) {

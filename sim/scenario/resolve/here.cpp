@@ -23,7 +23,7 @@ void compute_here(Plan& plan, const ProcessorRates& rates) {
   const ProcessLink& link = served ? rates.message : rates.reduce;
   const Bytes largest = worker->streams.passes.back().bytes;
   for (PlannedPool& pool : plan.pools) {
-    if (computes(pool.role)) pool.measured_rates = worker;
+    if (computes(plan, pool)) pool.measured_rates = worker;
     const double vcpus = std::max(1, pool.machine.vcpus);
     pool.cpu_memory_bandwidth_per_vcpu =
         Fact<BytesPerSecond>{worker->streams.rate(largest) / vcpus};

@@ -180,7 +180,7 @@ constexpr auto words_of(Role) {
                     Word<Role>{"evaluator", Role::evaluator},
                     Word<Role>{"inference", Role::inference}};
 }
-/// Of a process or a pool: a chief is a worker too (but see computing_pools, plan.h).
+/// Of a process: a chief is a worker too. Which pools compute: computes(cluster, pool), plan.h.
 constexpr bool computes(Role role) { return role == Role::worker || role == Role::chief; }
 
 enum class Metric {
