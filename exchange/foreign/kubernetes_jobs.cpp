@@ -105,7 +105,7 @@ class PoolsOfJob {
 
   void make_pools() {
     for (const Replicas& r : replicas_) {
-      ImportedPool pool = pool_of(r);
+      ImportedPool pool = imported_pool(r);
       if (mistakes_.empty()) add_pool(std::move(pool));
     }
     if (!mistakes_.empty()) return;
@@ -167,7 +167,7 @@ class PoolsOfJob {
     out_.pools.push_back(std::move(pool));
   }
 
-  ImportedPool pool_of(const Replicas& r) {
+  ImportedPool imported_pool(const Replicas& r) {
     ImportedPool pool;
     pool.name = r.pod.node.pool.empty() ? r.name : r.pod.node.pool;
     for (char& c : pool.name)

@@ -121,7 +121,7 @@ std::string agrees_on(const Plan& plan) {
                      plan.pool_with(Role::worker)->efficiency.stack, job.checkpoint.storage.name);
 }
 
-FleetPool pool_of(const Question& question, const Space& space, const Candidate& c,
+FleetPool fleet_pool(const Question& question, const Space& space, const Candidate& c,
                   const Plan& plan) {
   FleetPool pool;
   pool.hardware = space.site(c).hardware;
@@ -169,7 +169,7 @@ Found forecast_alone(const FleetSetting& s, const Question& question, const Spac
   if (!f.feasible) return found.refused = "does not fit in memory", found;
   if (f.unfinished_share > 0) return found.refused = "it does not end in some replication", found;
   if (!f.cost_usd) return found.refused = "no price is known", found;
-  found.pool = pool_of(question, space, c, *plan);
+  found.pool = fleet_pool(question, space, c, *plan);
   if (found.pool.held && found.pool.most_held < space.shape(c).nodes)
     return found.refused = "more nodes than are reserved", found;
   found.option.shape = space.shape(c);
