@@ -7,6 +7,7 @@
 
 #include "planner/question.h"
 #include "planner/remedies.h"
+#include "planner/space/space.h"
 #include "sim/base/unit_text.h"
 
 // Changes of a run that trains the same: numbers of workers, and what a model is cut into.
@@ -134,16 +135,6 @@ std::string number_word(int n) {
   return n < int(kWords.size()) ? kWords[std::size_t(n)] : format_count(n);
 }
 
-std::string layout_words(const PlannedStrategy& s) {
-  if (s.kind == StrategyKind::sharded) return fmt::format("sharded, ZeRO-{}", s.layout.zero_stage);
-  if (s.kind != StrategyKind::model_parallel) return std::string(to_text(s.kind));
-  std::string text = fmt::format("data {}", s.layout.data);
-  if (s.layout.tensor > 1) text += fmt::format(" x tensor {}", s.layout.tensor);
-  if (s.layout.pipeline > 1) text += fmt::format(" x pipeline {}", s.layout.pipeline);
-  if (s.layout.context > 1) text += fmt::format(" x context {}", s.layout.context);
-  return text;
-}
-
 }  // namespace
 
 std::vector<std::vector<Change>> changes_of_run(const Scenario& scenario, const Plan& now,
@@ -183,7 +174,8 @@ std::string what_changes(const Plan& now, const Plan& next) {
   else if (more < 0)
     what = fmt::format("{} worker{} fewer", number_word(-more), more == -1 ? "" : "s");
   if (same_layout(a, b)) return what;
-  return (what.empty() ? std::string("the same workers") : what) + " as " + layout_words(b);
+  return (what.empty() ? std::string("the same workers") : what) + " as " +
+         split_text(b.kind, layout_of(next.only_job()), b.server_count());
 }
 
 }  // namespace reckon::planner

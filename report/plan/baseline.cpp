@@ -21,18 +21,9 @@ struct BaselineRow {
 };
 
 std::string strategy_of(const PlannedWorkload& job) {
-  const PlannedStrategy& s = job.strategy;
-  std::string text(to_text(s.kind));
-  if (s.layout.replica() > 1)
-    text += fmt::format(", tensor {} x pipeline {} x context {}", s.layout.tensor,
-                        s.layout.pipeline, s.layout.context);
-  if (s.layout.expert > 1) text += fmt::format(", expert {}", s.layout.expert);
-  if (s.layout.zero_stage > 0) text += fmt::format(", ZeRO-{}", s.layout.zero_stage);
-  if (s.server_count() > 0) text += fmt::format(", {} servers", s.server_count());
-  if (s.layout.recompute != Recompute::none)
-    text += s.layout.recompute == Recompute::full ? ", full recomputation"
-                                                  : ", selective recomputation";
-  return text;
+  const Layout layout = layout_of(job);
+  return planner::split_text(job.strategy.kind, layout, job.strategy.server_count()) +
+         planner::recompute_text(layout);
 }
 
 std::string batch_of(const PlannedWorkload& job) {
