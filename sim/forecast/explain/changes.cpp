@@ -9,7 +9,7 @@
 #include "sim/catalog/convergence_laws.h"
 #include "sim/forecast/explain/explain.h"
 #include "sim/scenario/layout_rules.h"
-#include "sim/step/network/collectives.h"
+#include "sim/step/network/all_reduces.h"
 
 // What would help: each change is a copy of the plan with one thing changed.
 namespace reckon {
@@ -232,7 +232,7 @@ void add_algorithms(Changes& changes, const Plan& plan, const StepEstimate& now)
   if (now.all_reduce.empty() || !computing_pools(plan).front()->accelerator) return;
   const PlannedStrategy& s = plan.only_job().strategy;
   const Fabric fabric = fabric_of(plan, s, s.workers);
-  for (const AllReduceAlgorithm& each : kAllReduces) {
+  for (const AllReduceAlgorithm& each : all_reduces()) {
     const AllReduceKind kind = each.kind;
     if (!each.runs_on(fabric) || to_text(kind) == now.all_reduce) continue;
     changes.add(fmt::format("{} all-reduce instead of {}", to_text(kind), now.all_reduce),

@@ -1,34 +1,13 @@
 #include "sim/step/network/collective_cost.h"
 
-#include "sim/base/check.h"
-
 namespace reckon {
-namespace {
-
-Collective graph_of(const Fabric& f, Bytes size, AllReduceKind kind) {
-  switch (kind) {
-    case AllReduceKind::tree:
-      return tree_all_reduce(f, size);
-    case AllReduceKind::hierarchical:
-      return hierarchical_all_reduce(f, size);
-    case AllReduceKind::in_network:
-      return in_network_all_reduce(f, size);
-    case AllReduceKind::automatic:  // chosen_all_reduce asks for none but those of kAllReduces
-    case AllReduceKind::ring:
-      return ring_all_reduce(f, size);
-  }
-  RECKON_CHECK(false);
-  return {};
-}
-
-}  // namespace
-
 TimedAllReduce SimulatedCollectives::all_reduce(const Fabric& f, Bytes size,
                                                 AllReduceKind kind) const {
   if (f.ranks() <= 1) return {};
   if (f.on_torus) return {AllReduceKind::ring, makespan(torus_all_reduce(f, size), network_)};
-  return chosen_all_reduce(
-      f, kind, [&](AllReduceKind k) { return makespan(graph_of(f, size, k), network_); });
+  return chosen_all_reduce(all_reduces(), f, kind, [&](const AllReduceAlgorithm& each) {
+    return makespan(each.graph(f, size, true), network_);
+  });
 }
 
 Seconds SimulatedCollectives::all_gather(const Fabric& f, Bytes size) const {
