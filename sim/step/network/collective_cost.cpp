@@ -30,9 +30,21 @@ Seconds SimulatedCollectives::ring_hop(const Fabric& f, Bytes size) const {
   return makespan(f.on_torus ? torus_send(f, size) : reckon::ring_hop(f, size), network_);
 }
 
-std::unique_ptr<CollectiveCost> cost_of_collectives(const NetworkModel& network) {
-  if (network.by_formula() == ByFormula::all) return std::make_unique<ClosedForms>();
+namespace {
+
+std::unique_ptr<CollectiveCost> cost_of(const NetworkModel& network, bool by_formula) {
+  if (by_formula) return std::make_unique<ClosedForms>();
   return std::make_unique<SimulatedCollectives>(network);
+}
+
+}  // namespace
+
+std::unique_ptr<CollectiveCost> cost_in_layouts(const NetworkModel& network) {
+  return cost_of(network, network.by_formula() != ByFormula::none);
+}
+
+std::unique_ptr<CollectiveCost> cost_of_collectives(const NetworkModel& network) {
+  return cost_of(network, network.by_formula() == ByFormula::all);
 }
 
 }  // namespace reckon
