@@ -7,4 +7,8 @@ namespace reckon {
 /// "500m", "2", "1536Mi", "1e3" [Kubernetes API reference, "Quantity"]; nullopt: none.
 std::optional<double> kubernetes_quantity(std::string_view text);
 
+/// Is the resource of a pod an accelerator that queues count as a GPU? Those of device plugins that
+/// end in "/gpu" (nvidia.com, amd.com), and google.com/tpu.
+bool counts_as_gpu(std::string_view resource);
+
 }  // namespace reckon
