@@ -278,7 +278,7 @@ class Search {
   const ServingQuestion& question_;
   ScenarioFile file_;
   PoolSpec own_;
-  std::size_t at_ = 0;  // of the pool that serves, in the scenario
+  std::size_t at_ = 0;            // of the pool that serves, in the scenario
   double hours_ = 1;              // of the period
   std::optional<double> budget_;  // USD for it
   Expectation goal_;

@@ -134,7 +134,7 @@ bool goes_on(const RunEnd& end, const Replanner& replanner) {
 }
 
 int run_on_this_machine(const RunOptions& options, std::span<const std::string> arguments,
-             const LoadedCatalog& catalog) {
+                        const LoadedCatalog& catalog) {
   Part part = make_part(as_decided(options, catalog), catalog);
   if (const auto& container = part.here.artifact.container;
       container && container->command.empty()) {

@@ -16,7 +16,7 @@ namespace {
 Layout layout_for(const PlannedWorkload& job) {
   Layout layout = layout_of(job);
   // The programs for TPUs leave to XLA what runs beside what.
-  if (job.strategy.kind == StrategyKind::tpu) layout.overlap = true;
+  if (!traits_of(job.strategy.kind).overlaps) layout.overlap = true;
   return layout;
 }
 
@@ -32,7 +32,7 @@ std::vector<std::string_view> all_reduces_of_nccl() {
 /// What no launcher has.
 void refuse_for_all(Refusals& refused, const Plan& plan, const PlannedWorkload& job) {
   const PlannedStrategy& s = job.strategy;
-  if (s.kind == StrategyKind::parameter_server)
+  if (s.servers)
     refused.add("strategy", "kind: parameter_server",
                 "reckon export kubernetes --as tfjob, or kind: sharded");
   if (s.accelerators_per_worker == 0)

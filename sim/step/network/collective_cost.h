@@ -5,8 +5,8 @@
 #include "sim/step/network/collective_times.h"
 
 // What a step asks of the network about the collectives of a group of ranks: one interface, whoever
-// answers. Formulas do, or a NetworkModel that is given the flows; which of them is decided here and
-// nowhere else.
+// answers. Formulas do, or a NetworkModel that is given the flows; which of them is decided here
+// and nowhere else.
 namespace reckon {
 
 /// Times of collectives; arguments as those of collective_times.h.

@@ -1,8 +1,8 @@
 #pragma once
 #include "sim/step/network/all_reduces.h"
 
-// The times of the collectives' graphs (collectives.h) in closed form, for what asks often; those of
-// all-reduces: all_reduces.h. Tests hold them to the graphs on both network models.
+// The times of the collectives' graphs (collectives.h) in closed form, for what asks often; those
+// of all-reduces: all_reduces.h. Tests hold them to the graphs on both network models.
 namespace reckon {
 
 Seconds all_gather_time(const Fabric& fabric, Bytes size);
