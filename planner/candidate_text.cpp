@@ -53,7 +53,7 @@ std::string restart_words(const Offer& offer) {
 
 std::string split_text(StrategyKind kind, const Layout& l, int servers) {
   std::string text(to_text(kind));
-  if (kind == StrategyKind::model_parallel) {
+  if (traits_of(kind).any_degrees) {
     text += fmt::format(", data {} x tensor {} x pipeline {}", l.data, l.tensor, l.pipeline);
     if (l.context > 1) text += fmt::format(" x context {}", l.context);
     if (l.expert > 1) text += fmt::format(", expert {}", l.expert);

@@ -294,7 +294,7 @@ class Maker {
     Control control{.name = "layout", .label = "Layout"};
     Question question = only_own();
     for (const auto& word : words_of(StrategyKind{}))
-      if (word.value != StrategyKind::parameter_server || word.value == strategy().kind)
+      if (!traits_of(word.value).servers || word.value == strategy().kind)
         question.may.kinds.push_back(word.value);
     question.may.layouts = scenario().workload->global_batch.has_value();
     question.may.recompute = {Recompute::none, Recompute::selective, Recompute::full};

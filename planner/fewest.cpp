@@ -203,7 +203,7 @@ Expected<Fewest> fewest(const Question& question, const Catalog& catalog,
   if (!space.sites.empty() && nothing) return tl::unexpected(space.sites.front().refused);
   Evaluator evaluator({asked, catalog, network, space, out.seed, options.threads});
   out.rows = Finder(asked, space, evaluator, out.replications).rows();
-  if (question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server)
+  if (traits_of(question.file.scenario.workload->strategy.kind).servers)
     if (const auto plan = planned(question.base, question.file, catalog))
       if (plan->pool_with(Role::parameter_server) != nullptr &&
           plan->only_job().strategy.server_count() > 0)

@@ -33,9 +33,9 @@ class RunChanges {
     const int nodes_now = std::max(1, worker_pool(s_).nodes.initial);
     const int workers = planned_strategy(now_).workers * nodes / nodes_now;
     if (workers < 1 || workers * nodes_now != planned_strategy(now_).workers * nodes) return;
-    if (!cuts_the_model(given.kind) || given.kind == StrategyKind::sharded)
-      keep_kind(nodes, workers);
-    if (has_more_than_a_layout(given) || given.kind == StrategyKind::tpu) return;
+    const StrategyTraits& traits = traits_of(given.kind);
+    if (!traits.any_degrees) keep_kind(nodes, workers);
+    if (has_more_than_a_layout(given) || !traits.on_machines) return;
     const int each = std::max(1, planned_strategy(now_).accelerators_per_worker);
     whole(nodes, workers, each);
     for (const int stage : {1, 2, 3}) sharded(nodes, workers, each, stage);
@@ -75,7 +75,7 @@ class RunChanges {
   /// As it is, on other nodes.
   void keep_kind(int nodes, int workers) {
     const StrategySpec& given = workload().strategy;
-    if (given.kind == StrategyKind::single || given.kind == StrategyKind::mirrored) return;
+    if (traits_of(given.kind).one_worker()) return;
     const std::int64_t ranks =
         std::int64_t{workers} * std::max(1, planned_strategy(now_).accelerators_per_worker);
     const std::int64_t useful = ranks - given.backup_workers.value_or(0);
@@ -159,7 +159,7 @@ std::vector<int> nodes_of_run(const Scenario& scenario) {
 
 bool same_layout(const PlannedStrategy& a, const PlannedStrategy& b) {
   const Layout &x = a.layout, &y = b.layout;
-  const bool cut = cuts_the_model(a.kind) || cuts_the_model(b.kind);
+  const bool cut = cuts_the_model(a) || cuts_the_model(b);
   return (!cut || a.kind == b.kind) && x.tensor == y.tensor && x.pipeline == y.pipeline &&
          x.context == y.context && x.expert == y.expert && x.zero_stage == y.zero_stage &&
          x.schedule == y.schedule && x.interleave == y.interleave && x.recompute == y.recompute;

@@ -46,8 +46,7 @@ Diagnostics what_cannot_be(const Job& job, const Places& places) {
   if (as == JobShape::pytorchjob && job.servers > 0)
     problem("workload.strategy", "a PyTorchJob has no parameter servers",
             "--as tfjob, jobset or job");
-  if (job.plan->only_job().strategy.kind == StrategyKind::parameter_server && job.servers == 0 &&
-      job.container == nullptr)
+  if (job.plan->only_job().strategy.servers && job.servers == 0 && job.container == nullptr)
     problem(
         "workload.strategy.parameter_servers",
         "without a server the variables are on the chief's host, and pods of reckon-worker have "

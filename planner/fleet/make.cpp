@@ -88,10 +88,9 @@ std::vector<Change> alone(const Question& question, const Space& space, const Ca
                           const Plan& plan) {
   std::vector<Change> changes = changes_of(question, space, c);
   const PlannedStrategy& strategy = plan.only_job().strategy;
-  const bool counted = strategy.kind == StrategyKind::multi_worker_mirrored ||
-                       strategy.kind == StrategyKind::sharded ||
-                       strategy.kind == StrategyKind::parameter_server;
-  if (counted) changes.emplace_back(SetWorkers{strategy.workers});
+  const StrategyTraits& traits = traits_of(strategy.kind);
+  if ((traits.gang || traits.servers) && !traits.any_degrees)
+    changes.emplace_back(SetWorkers{strategy.workers});
   const std::string& pool = worker_pool(question.file.scenario).name;
   const int nodes = space.shape(c).nodes;
   const bool held = space.offer(c).pricing == CapacityType::reserved;
@@ -122,7 +121,7 @@ std::string agrees_on(const Plan& plan) {
 }
 
 FleetPool fleet_pool(const Question& question, const Space& space, const Candidate& c,
-                  const Plan& plan) {
+                     const Plan& plan) {
   FleetPool pool;
   pool.hardware = space.site(c).hardware;
   pool.offer = space.offer(c);

@@ -9,9 +9,8 @@ namespace {
 
 /// A shape that any hardware takes.
 Shape first_shape(const Question& question, const Hardware& hardware) {
-  const bool servers =
-      !hardware.server_machine.empty() ||
-      question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server;
+  const bool servers = !hardware.server_machine.empty() ||
+                       traits_of(question.file.scenario.workload->strategy.kind).servers;
   Shape shape;
   shape.parameter_servers = hardware.server_machine.empty() && !colocates_servers(question) ? 0 : 1;
   shape.kind = servers                   ? StrategyKind::parameter_server

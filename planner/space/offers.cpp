@@ -56,7 +56,8 @@ int nodes_paid(const Offer& offer, const Shape& shape) {
 
 bool may_restart(const Offer& offer, const Shape& shape) {
   if (!offer.restart || offer.restart->kind == RestartKind::full) return true;
-  if (shape.kind == StrategyKind::parameter_server || shape.kind == StrategyKind::tpu) return false;
+  const StrategyTraits& strategy = traits_of(shape.kind);
+  if (strategy.servers || !strategy.on_machines) return false;
   switch (offer.restart->kind) {
     case RestartKind::full:
     case RestartKind::in_place:
@@ -67,9 +68,8 @@ bool may_restart(const Offer& offer, const Shape& shape) {
       break;
   }
   const Layout& l = shape.layout;
-  const bool cut = cuts_the_model(shape.kind);
-  if (!cut && shape.kind != StrategyKind::multi_worker_mirrored) return false;
-  const int copies = cut ? l.data / std::max(1, l.expert) : shape.nodes;
+  if (!strategy.gang) return false;
+  const int copies = strategy.cuts ? l.data / std::max(1, l.expert) : shape.nodes;
   const int least = offer.restart->min.value_or((shape.nodes + 1) / 2);
   return shape.nodes > 1 && copies > 1 && least < shape.nodes;
 }

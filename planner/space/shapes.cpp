@@ -17,11 +17,6 @@ const StrategySpec& strategy_of(const Question& question) {
   return question.file.scenario.workload->strategy;
 }
 
-bool is_data_parallel(StrategyKind kind) {
-  return kind == StrategyKind::single || kind == StrategyKind::mirrored ||
-         kind == StrategyKind::multi_worker_mirrored || kind == StrategyKind::tpu;
-}
-
 class WholeShapes {
  public:
   WholeShapes(const ShapeSource& source, Rejections& rejected) : s_(source), rejected_(rejected) {}
@@ -89,8 +84,7 @@ class WholeShapes {
 
   /// No shape changes the model, which takes longer to fold than its step to estimate.
   StepEstimate step_of(const PlannedWorkload& job) {
-    if (job.strategy.kind == StrategyKind::parameter_server)
-      return estimate_step(s_.on.plan, job, s_.network);
+    if (job.strategy.servers) return estimate_step(s_.on.plan, job, s_.network);
     if (!fold_) fold_.emplace(job.model);
     return estimate_step(s_.on.plan, job, *fold_, s_.network);
   }
@@ -207,16 +201,16 @@ std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes) {
   std::vector<StrategyKind> kinds;
   if (free.empty()) {
     const bool keep = own == StrategyKind::multi_worker_mirrored && !slice;
-    kinds.push_back(is_data_parallel(own) && !keep ? by_size : own);
+    kinds.push_back(traits_of(own).data_parallel() && !keep ? by_size : own);
   }
   for (const StrategyKind kind : free)
-    if (!is_data_parallel(kind) || kind == by_size) kinds.push_back(kind);
+    if (!traits_of(kind).data_parallel() || kind == by_size) kinds.push_back(kind);
   std::erase_if(kinds, [&](StrategyKind kind) {
-    const bool needs_several = cuts_the_model(kind) && nodes * per_node < 2;
+    const StrategyTraits& strategy = traits_of(kind);
+    const bool needs_several = strategy.cuts && nodes * per_node < 2;
     const bool servers = !source.hardware.server_machine.empty();
-    if (servers && kind != StrategyKind::parameter_server) return true;
-    const bool of_slices = kind == StrategyKind::tpu || cuts_the_model(kind);
-    return needs_several || (slice && (!of_slices || nodes > 1));
+    if (servers && !strategy.servers) return true;
+    return needs_several || (slice && (!strategy.on_slices || nodes > 1));
   });
   return kinds;
 }
@@ -227,9 +221,10 @@ std::vector<Shape> whole_shapes(const ShapeSource& source, Rejections& rejected)
   if (modes.empty()) modes = {strategy_of(source.question).recompute.value_or(Recompute::none)};
   for (const int nodes : source.question.may.nodes)
     for (const StrategyKind kind : kinds_for(source, nodes)) {
-      if (cuts_the_model(kind)) continue;
+      const StrategyTraits& strategy = traits_of(kind);
+      if (strategy.cuts) continue;
       for (const Recompute mode : modes) {
-        if (kind != StrategyKind::parameter_server)
+        if (!strategy.servers)
           made.add(kind, nodes, 0, mode);
         else
           for (const int count : servers_for(source, nodes)) {

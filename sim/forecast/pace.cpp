@@ -177,7 +177,7 @@ std::vector<Sensitivity> sensitivities(Plan& scratch,
   std::vector<Sensitivity> result(assumptions.size());
   const PlannedWorkload& job = scratch.only_job();
   std::optional<ModelFold> fold;  // no assumption changes the model
-  if (job.strategy.kind != StrategyKind::parameter_server) fold.emplace(job.model);
+  if (!job.strategy.servers) fold.emplace(job.model);
   for (std::size_t i = 0; i < assumptions.size(); ++i) {
     const PlanAssumption& a = assumptions[i];
     if (!a.affects_step) continue;

@@ -152,17 +152,15 @@ void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
         "a worker's own time of a step in pool " + pool.name, key + "host_step", "s",
         kStep, [i](auto& p) -> auto& { return p.pools[i].host_step; });
   // Updates of variables run on the servers' CPUs, without a server process on the first worker's.
-  const bool serves =
-      pool.role == Role::parameter_server || (strategy.kind == StrategyKind::parameter_server &&
-                                              strategy.server_count() == 0 && computing);
+  const bool serves = pool.role == Role::parameter_server ||
+                      (strategy.servers && strategy.server_count() == 0 && computing);
   if (serves || (!pool.accelerator && !coordinates)) add_cpus(table, pool, i);
   const bool peers = computing && pool.accelerator && pool.accelerators_per_node > 1 &&
                      strategy.accelerators() > 1;
-  const bool nodes =
-      !pool.slice && !coordinates &&
-      (strategy.server_count() > 0 ||
-       strategy.accelerators() > std::max(1, pool.accelerators_per_node) ||
-       (!pool.accelerator && strategy.workers > 1));
+  const bool nodes = !pool.slice && !coordinates &&
+                     (strategy.server_count() > 0 ||
+                      strategy.accelerators() > std::max(1, pool.accelerators_per_node) ||
+                      (!pool.accelerator && strategy.workers > 1));
   add_link(table, plan, i, peers, nodes);
 }
 
@@ -214,15 +212,13 @@ void add_ids(AssumptionTable& table, const Plan& plan) {
 /// fits, not how long it takes.
 void add_framework(AssumptionTable& table, const Plan& plan) {
   const PlannedStrategy& strategy = plan.only_job().strategy;
-  const bool waits =
-      strategy.kind == StrategyKind::parameter_server || planning::waits_for_all(strategy);
+  const bool waits = strategy.servers.has_value() || planning::waits_for_all(strategy);
   if (strategy.layout.expert > 1)
     table.add(
         "rows of the busiest expert-parallel rank above the mean", "framework.expert_imbalance",
         "fraction", kStep, [](auto& p) -> auto& { return p.framework.expert_imbalance; });
   if (plan.framework.overlap_slowdown.value > 0 &&
-      (strategy.kind == StrategyKind::mirrored ||
-       strategy.kind == StrategyKind::multi_worker_mirrored || cuts_the_model(strategy.kind)))
+      (traits_of(strategy.kind).accelerated || traits_of(strategy.kind).gang))
     table.add(
         "arithmetic slowed by transfers beside it", "framework.overlap_slowdown", "fraction", kStep,
         [](auto& p) -> auto& { return p.framework.overlap_slowdown; });

@@ -45,9 +45,7 @@ void add_egress(AssumptionTable& table, const Plan& plan) {
         [](auto& p) -> auto& { return p.egress.between_zones; });
 }
 
-bool waits_for_all(const PlannedStrategy& strategy) {
-  return strategy.kind == StrategyKind::multi_worker_mirrored || cuts_the_model(strategy.kind);
-}
+bool waits_for_all(const PlannedStrategy& strategy) { return traits_of(strategy.kind).gang; }
 
 void add_disruptions(AssumptionTable& table, const Plan& plan) {
   if (plan.shortage.on) {

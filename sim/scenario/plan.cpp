@@ -84,12 +84,6 @@ void change_batch(PlannedWorkload& job, std::int64_t global_batch) {
   job.evaluations = std::ceil(epochs / *job.evaluate_every_epochs - kRounding);
 }
 
-bool cuts_the_model(StrategyKind kind) {
-  return kind == StrategyKind::sharded || kind == StrategyKind::model_parallel;
-}
-
-bool stops_recomputing(StrategyKind kind) { return kind == StrategyKind::sharded; }
-
 Optimizer default_optimizer(SampleUnit unit) {
   return unit == SampleUnit::sequence ? Optimizer::adamw : Optimizer::sgd_momentum;
 }

@@ -17,7 +17,7 @@ namespace reckon {
 
 namespace {
 
-bool is_served(const PlannedStrategy& s) { return s.kind == StrategyKind::parameter_server; }
+bool is_served(const PlannedStrategy& s) { return s.servers.has_value(); }
 
 /// With so many workers of those that the plan has; 0: all.
 Layout live_layout(const PlannedWorkload& job, int live_workers) {

@@ -19,7 +19,7 @@ using Apply = std::function<void(Plan&)>;
 
 /// Can the layout that a change makes exist?
 bool keeps_rules(const PlannedWorkload& job) {
-  if (!cuts_the_model(job.strategy.kind)) return true;
+  if (!cuts_the_model(job.strategy)) return true;
   return broken_rules(LayoutLimits(job.model), layout_of(job), job.strategy.accelerators(),
                       job.global_batch)
       .empty();
@@ -147,7 +147,7 @@ void add_workers(Changes& changes, const Plan& plan) {
     Plan changed = with_workers(plan, to);
     std::string how;
     auto& strategy = changed.only_job().strategy;
-    if (s.kind == StrategyKind::single || s.kind == StrategyKind::mirrored) {
+    if (traits_of(s.kind).one_worker()) {
       strategy.kind = StrategyKind::multi_worker_mirrored;
       how = ", multi_worker_mirrored";
     }
@@ -196,12 +196,13 @@ void add_servers(Changes& changes, const Plan& plan) {
 /// The same accelerators and the same batch, cut another way.
 void add_layouts(Changes& changes, const Plan& plan) {
   const PlannedStrategy& s = plan.only_job().strategy;
-  if (!cuts_the_model(s.kind)) return;
+  if (!cuts_the_model(s)) return;
   const auto set = [&](const char* name, int Layout::*member, int to) {
     changes.add(fmt::format("{} {} instead of {}", name, to, s.layout.*member),
                 [=](Plan& p) { p.only_job().strategy.layout.*member = to; });
   };
-  if (s.kind == StrategyKind::model_parallel) {
+  const StrategyTraits& traits = traits_of(s.kind);
+  if (traits.any_degrees) {
     const std::pair<const char*, int Layout::*> degrees[] = {{"tensor", &Layout::tensor},
                                                              {"pipeline", &Layout::pipeline},
                                                              {"context", &Layout::context},
@@ -216,11 +217,11 @@ void add_layouts(Changes& changes, const Plan& plan) {
         p.only_job().strategy.layout.interleave = 2;
       });
   }
-  const int lowest = s.kind == StrategyKind::sharded ? 1 : 0;
   constexpr int kHighest = 3;
   if (s.layout.zero_stage < kHighest)
     set("zero_stage", &Layout::zero_stage, s.layout.zero_stage + 1);
-  if (s.layout.zero_stage > lowest) set("zero_stage", &Layout::zero_stage, s.layout.zero_stage - 1);
+  if (s.layout.zero_stage > traits.least_zero_stage)
+    set("zero_stage", &Layout::zero_stage, s.layout.zero_stage - 1);
   changes.plan_option.clear();
   if (s.layout.offload_optimizer)
     changes.add("the optimizer's state on the accelerators",

@@ -32,7 +32,7 @@ SamplesPerSecond throughput(const Plan& plan, const NetworkModel& network) {
 
 std::optional<Crossover> crossover_of(const Plan& plan, const NetworkModel& network) {
   const PlannedStrategy& now = plan.only_job().strategy;
-  if (now.kind == StrategyKind::tpu || cuts_the_model(now.kind)) return std::nullopt;
+  if (!traits_of(now.kind).on_machines || cuts_the_model(now)) return std::nullopt;
   Plan base = plan;
   ensure_servers(base);
   ParameterServers served = now.servers.value_or(ParameterServers{});

@@ -121,7 +121,7 @@ bool has_one_way(const Plan& plan) {
   const PlannedStrategy& s = plan.only_job().strategy;
   const bool slices =
       std::ranges::any_of(plan.pools, [](const PlannedPool& p) { return p.slice.has_value(); });
-  return plan.service.nodes_of_job || slices || s.kind == StrategyKind::parameter_server;
+  return plan.service.nodes_of_job || slices || s.servers.has_value();
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 void compute_here(Plan& plan, const ProcessorRates& rates) {
   const PlannedStrategy& strategy = plan.only_job().strategy;
   // Where the chief's host has the variables, here a process of its own has them.
-  const bool served = strategy.kind == StrategyKind::parameter_server;
+  const bool served = strategy.servers.has_value();
   const int processes = strategy.workers + (served ? std::max(1, strategy.server_count()) : 0);
   const int threads = std::max(1, rates.cores / processes);
   const auto worker =

@@ -167,7 +167,7 @@ EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& 
     FitRun run{std::move(*plan),  nullptr, std::log(rate), r.source, r.run.stack,
                model_name(r.run), r};
     const PlannedWorkload& job = run.plan.only_job();
-    if (job.strategy.kind != StrategyKind::parameter_server) {
+    if (!job.strategy.servers) {
       const ModelGraph& model = job.model;
       auto& fold = folds[{network_of(r.run), model.layers().size(), model.trainable_parameters(),
                           model.model_flops().v}];

@@ -60,7 +60,7 @@ bool may_keep_processes(Draft& draft, const PlannedWorkload& job, RestartKind ki
                   "restart: {kind: full}");
     return false;
   }
-  if (job.strategy.kind == StrategyKind::parameter_server)
+  if (job.strategy.servers)
     return refuse(fmt::format("restart kind {} is of jobs that reduce among themselves; parameter "
                               "servers go on without a worker, or start again",
                               word),
@@ -121,7 +121,7 @@ void resolve_local(Draft& draft, PlannedWorkload& job, const LocalCheckpointSpec
     draft.error(below(kLocal, "every"),
                 "checkpoints on the nodes are not more frequent than those in the storage",
                 "every below workload.checkpoint.interval");
-  if (job.strategy.kind == StrategyKind::parameter_server)
+  if (job.strategy.servers)
     draft.not_yet(kLocal, "a tier of checkpoints on the nodes of parameter servers",
                   "leave local out");
   if (local.replicas > std::max(1, room.gang))
