@@ -144,7 +144,7 @@ void plan_measurement(Measurement& m, const Contender& on, const NetworkModel& n
                   double(kTrialSteps) * estimate_step(*one, one->only_job(), network).step;
       } else {
         m.kind = MeasurementKind::steps;
-        m.nodes = on.plan->shape.nodes;
+        m.nodes = on.plan->split.nodes;
         m.takes = start_of(plan) + double(kTrialSteps) * on.plan->result.forecast.step.step;
       }
       break;

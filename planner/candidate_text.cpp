@@ -70,7 +70,7 @@ std::string recompute_text(const Layout& l) {
                                         : fmt::format(", {} recomputation", to_text(l.recompute));
 }
 
-std::string strategy_text(const Shape& s) {
+std::string strategy_text(const Split& s) {
   const Layout& l = s.layout;
   std::string text = split_text(s.kind, l, s.parameter_servers);
   text += fmt::format(", batch {}", l.micro_batch);

@@ -35,8 +35,8 @@ PoolSpec pool_on(const Hardware& h, std::string name, std::optional<Role> role) 
 class Changes {
  public:
   Changes(const Question& question, const Hardware& hardware, const Offer& offer,
-          const Shape& shape)
-      : q_(question), h_(hardware), offer_(offer), s_(shape) {}
+          const Split& split)
+      : q_(question), h_(hardware), offer_(offer), s_(split) {}
   std::vector<Change> made;
 
   void make() {
@@ -195,7 +195,7 @@ class Changes {
   }
 
   /// The whole strategy, of a kind that the scenario does not have, or whose degrees are chosen.
-  /// What no shape chooses stays as the scenario has it, where it is of the same kind.
+  /// What no split chooses stays as the scenario has it, where it is of the same kind.
   StrategySpec new_strategy() const {
     const StrategySpec& given = q_.file.scenario.workload->strategy;
     const Layout& l = s_.layout;
@@ -238,14 +238,14 @@ class Changes {
   const Question& q_;
   const Hardware& h_;
   const Offer& offer_;
-  const Shape& s_;
+  const Split& s_;
 };
 
 }  // namespace
 
 std::vector<Change> changes_for(const Question& question, const Hardware& hardware,
-                                const Offer& offer, const Shape& shape) {
-  Changes changes(question, hardware, offer, shape);
+                                const Offer& offer, const Split& split) {
+  Changes changes(question, hardware, offer, split);
   changes.make();
   return std::move(changes.made);
 }

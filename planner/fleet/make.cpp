@@ -63,7 +63,7 @@ std::vector<Candidate> worth_forecasting(const Question& question, const Space& 
   std::map<Key, Candidate> fastest;
   for (const Candidate& c : space.candidates) {
     if (!std::isfinite(c.cost) || !std::isfinite(c.estimate)) continue;
-    const auto [at, fresh] = fastest.try_emplace({c.site, c.offer, space.shape(c).nodes}, c);
+    const auto [at, fresh] = fastest.try_emplace({c.site, c.offer, space.split(c).nodes}, c);
     if (!fresh && c.time < at->second.time) at->second = c;
   }
   std::map<std::pair<bool, std::string>, std::vector<Candidate>> groups;
@@ -92,7 +92,7 @@ std::vector<Change> alone(const Question& question, const Space& space, const Ca
   if ((traits.gang || traits.servers) && !traits.any_degrees)
     changes.emplace_back(SetWorkers{strategy.workers});
   const std::string& pool = worker_pool(question.file.scenario).name;
-  const int nodes = space.shape(c).nodes;
+  const int nodes = space.split(c).nodes;
   const bool held = space.offer(c).pricing == CapacityType::reserved;
   changes.emplace_back(SetNodes{pool, {held ? nodes : 0, held ? nodes : 0, nodes}});
   changes.emplace_back(SetAutoscaling{pool, !held});
@@ -169,9 +169,9 @@ Found forecast_alone(const FleetSetting& s, const Question& question, const Spac
   if (f.unfinished_share > 0) return found.refused = "it does not end in some replication", found;
   if (!f.cost_usd) return found.refused = "no price is known", found;
   found.pool = fleet_pool(question, space, c, *plan);
-  if (found.pool.held && found.pool.most_held < space.shape(c).nodes)
+  if (found.pool.held && found.pool.most_held < space.split(c).nodes)
     return found.refused = "more nodes than are reserved", found;
-  found.option.shape = space.shape(c);
+  found.option.split = space.split(c);
   found.option.seconds = f.time_seconds.mean;
   found.option.held_to =
       probability ? quantile(f.times_seconds, *probability) : f.time_seconds.mean;

@@ -32,17 +32,17 @@ constexpr auto words_of(StrategyKind) {
 /// there are some, ParameterServers; the word is for what is read and printed, and for TF_CONFIG.
 struct StrategyTraits {
   StrategyKind kind;
-  std::string_view native{};   // what the layout is called without a framework; "": nothing else
-  bool cuts = false;           // the model or its state is cut: a rank holds what the layout says
-  bool any_degrees = false;    // the scenario says data, tensor, pipeline, context, expert degrees
-  bool gang = false;           // several workers, each of which waits for all others
-  bool servers = false;        // parameter servers hold the variables
-  bool on_machines = true;     // runs on machines
-  bool on_slices = false;      // runs on a TPU slice
-  bool accelerated = false;    // needs accelerators
-  bool one_each = false;       // a worker has one accelerator where nothing else is said
-  int least_zero_stage = 0;    // of those that make sense
-  int usual_zero_stage = 0;    // where none is said
+  std::string_view native{};  // what the layout is called without a framework; "": nothing else
+  bool cuts = false;          // the model or its state is cut: a rank holds what the layout says
+  bool any_degrees = false;   // the scenario says data, tensor, pipeline, context, expert degrees
+  bool gang = false;          // several workers, each of which waits for all others
+  bool servers = false;       // parameter servers hold the variables
+  bool on_machines = true;    // runs on machines
+  bool on_slices = false;     // runs on a TPU slice
+  bool accelerated = false;   // needs accelerators
+  bool one_each = false;      // a worker has one accelerator where nothing else is said
+  int least_zero_stage = 0;   // of those that make sense
+  int usual_zero_stage = 0;   // where none is said
   bool stops_recomputing = false;  // Layout::stops_recomputing
   bool overlaps = true;            // Layout::overlap, where nothing else is said
   bool fp32_variables = false;     // variables stay in fp32 whatever the precision
