@@ -296,6 +296,8 @@ struct LinkClass {
   std::optional<Fact<Seconds>> call;      // once a collective
   std::optional<Fact<double>> pieces;     // c of L + w + c sqrt(L w)
   std::optional<Fact<double>> reduction;  // all-reduces that switches add up are so much faster
+  /// What one flow moves at most, whatever is printed for the link; nullopt: all of it.
+  std::optional<Fact<BytesPerSecond>> flow;
 };
 
 /// Numbers of the operators' software and of the providers' rules, by key:
