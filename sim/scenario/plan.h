@@ -56,7 +56,7 @@ std::vector<const PlannedPool*> gang_pools(const PlannedCluster& cluster);
 /// Do processes on the pool's nodes compute? Those of workers do, and in TensorFlow the chief (AI
 /// Platform's master) is a worker too. A chief without the accelerators that the workers have
 /// (BASIC_TPU's, in front of a slice) tells them what to do and computes nothing. A fallback pool
-/// does what the pool does whose nodes it stands in for.
+/// does what the pool does that it is a fallback of.
 bool computes(const PlannedCluster& cluster, const PlannedPool& pool);
 /// The gang's pools that compute, one at least.
 std::vector<const PlannedPool*> computing_pools(const PlannedCluster& cluster);
