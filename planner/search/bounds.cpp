@@ -1,9 +1,9 @@
 #include "planner/search/bounds.h"
+#include "planner/question.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include "sim/base/check.h"
 #include "sim/forecast/replicate.h"
@@ -62,10 +62,6 @@ bool is_factor(const PlanAssumption& a) {
 }
 bool bounds_rest_on(const PlanAssumption& a) {
   return a.affects_step || is_factor(a) || a.key == kImagePull || a.key == kFrameworkStart;
-}
-
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
 }
 
 }  // namespace

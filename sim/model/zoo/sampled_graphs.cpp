@@ -50,7 +50,7 @@ using PerRelation = std::array<T, kRelations.size()>;
 constexpr std::array<double, 3> kFanOut{15, 10, 5};
 constexpr std::size_t kLayers = kFanOut.size();
 constexpr double kSeeds = 2048;
-constexpr std::int64_t kFeatures = 1024, kOutputs = 512, kHeads = 4, kLabels = 2983;
+constexpr std::int64_t kFeatures = 1024, kOutputs = 512, kGatHeads = 4, kLabels = 2983;
 
 /// Different nodes among `draws` even draws of n.
 double different(double draws, double n) { return n * -std::expm1(-draws / n); }
@@ -176,7 +176,7 @@ class RelationalAttention {
         net_.add_tied(name + ".queries", Linear{e.in, kOutputs, false}, to, keys);
     // A link's score: a vector of attention a head for each end.
     const LayerId scores = net_.add(
-        name + ".scores", Operator{.output = {e.links, kHeads}, .parameters = 2 * kOutputs},
+        name + ".scores", Operator{.output = {e.links, kGatHeads}, .parameters = 2 * kOutputs},
         std::vector<LayerId>{keys, queries});
     // Weighted sums by one fused kernel: no message of a link is ever written.
     return net_.add(name + ".sum",
