@@ -105,14 +105,16 @@ CandidateComparison compare_all(const std::vector<Candidate>& candidates,
   return compare(std::move(forecasts));
 }
 
-/// The pools that are bought on spot, or that could be: those of the workers.
-std::vector<std::string> spot_pools(const Scenario& scenario) {
+/// The file's pools that are bought on spot, or that could be: those that compute.
+std::vector<std::string> spot_pools(const LoadedPlan& planned) {
   std::vector<std::string> spot, could_be;
-  for (const PoolSpec& pool : scenario.cluster.pools) {
-    if (pool.pricing == CapacityType::spot) spot.push_back(pool.name);
-    if (pool.role && computes(*pool.role) && pool.pricing == CapacityType::on_demand &&
-        pool.stands_in_for.empty())
-      could_be.push_back(pool.name);
+  for (const PoolSpec& written : planned.file.scenario.cluster.pools) {
+    const auto pool = std::ranges::find(planned.plan.pools, written.name, &PlannedPool::name);
+    if (pool == planned.plan.pools.end()) continue;
+    if (pool->pricing == CapacityType::spot) spot.push_back(pool->name);
+    if (computes(planned.plan, *pool) && pool->pricing == CapacityType::on_demand &&
+        !pool->stands_in_for)
+      could_be.push_back(pool->name);
   }
   return spot.empty() ? could_be : spot;
 }
@@ -122,7 +124,7 @@ int compare_bought(const CompareOptions& options) {
   const auto catalog = checked(load_catalogs(options));
   const std::string& file = options.files.front();
   const LoadedPlan planned = checked(load_plan(file, options, catalog));
-  const std::vector<std::string> pools = spot_pools(planned.file.scenario);
+  const std::vector<std::string> pools = spot_pools(planned);
   if (pools.empty())
     throw UsageError("--spot needs a pool of workers with pricing: spot or on_demand");
   const auto bought = [&](const char* pricing) {

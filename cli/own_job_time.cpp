@@ -34,7 +34,7 @@ Expected<Seconds> time_on(const ScenarioFile& file, const std::string& name, con
   const auto loaded = load_all(on_cluster(file, on), catalog);
   if (!loaded) return tl::unexpected(loaded.error());
   const Plan& plan = *loaded->plan;
-  const JobRequest request = request_of(plan.jobs.front(), make_pace(plan, network).pace);
+  const JobRequest request = request_of(plan.only_job(), make_pace(plan, network).pace);
   const LifeResult life = simulate_life(plan, request, {});
   if (!life.finished) return not_a_job(name, life.failure, "'reckon simulate' of it says more");
   const JobOutcome& job = life.jobs.front();

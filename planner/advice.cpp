@@ -139,12 +139,12 @@ void plan_measurement(Measurement& m, const Contender& on, const NetworkModel& n
     case MeasurementKind::trial:
     case MeasurementKind::steps: {
       const auto one = one_worker(plan);
-      if (one && estimate_memory(*one, one->jobs.front()).fits_at(kRiskOfAPlan)) {
+      if (one && estimate_memory(*one, one->only_job()).fits_at(kRiskOfAPlan)) {
         m.takes = start_of(plan) +
-                  double(kTrialSteps) * estimate_step(*one, one->jobs.front(), network).step;
+                  double(kTrialSteps) * estimate_step(*one, one->only_job(), network).step;
       } else {
         m.kind = MeasurementKind::steps;
-        m.nodes = on.plan->shape.nodes;
+        m.nodes = on.plan->split.nodes;
         m.takes = start_of(plan) + double(kTrialSteps) * on.plan->result.forecast.step.step;
       }
       break;
@@ -157,8 +157,8 @@ void plan_measurement(Measurement& m, const Contender& on, const NetworkModel& n
       m.takes = start_of(plan);
       break;
     case MeasurementKind::storage:
-      m.takes = start_of(plan) + checkpoint_save_time(plan, plan.jobs.front()) +
-                checkpoint_restore_time(plan, plan.jobs.front());
+      m.takes = start_of(plan) + checkpoint_save_time(plan, plan.only_job()) +
+                checkpoint_restore_time(plan, plan.only_job());
       break;
     case MeasurementKind::reclaims:  // one node until half of all such would be gone
       m.takes = plan.reclaim.assumed_mean ? plan.reclaim.assumed_mean->value : Seconds{};

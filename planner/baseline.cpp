@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "sim/base/unit_text.h"
+#include "sim/scenario/resolve/one_job.h"
 
 namespace reckon::planner {
 namespace {
@@ -44,7 +45,7 @@ Diagnostics wrong(const Baseline& b, std::string what, std::string hint) {
 /// In a word what the plan's job is, so that two plans are for the same thing: model, data and,
 /// where the batch does not decide it, samples.
 std::string work_of(const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   std::string text = fmt::format("{} on {}", job.model.name(), job.dataset.name);
   if (!job.convergence) text += fmt::format(", {:.6g} samples", job.total_samples);
   return text;
@@ -67,10 +68,12 @@ Expected<Baseline> read_baseline(const Question& question, ScenarioFile file,
     b.seed = planned->seed;
   }
   auto plan = planned(question.base, file, catalog);
-  if (plan)
-    b.plan = std::move(*plan);
-  else
+  if (!plan)
     b.no_plan = std::move(plan.error());
+  else if (auto several = why_not_one_job(*plan, file.places, "a baseline"))
+    return tl::unexpected(Diagnostics{std::move(*several)});
+  else
+    b.plan = std::move(*plan);
   if (!b.plan && !b.score_then) return tl::unexpected(std::move(b.no_plan));
   return b;
 }

@@ -51,10 +51,9 @@ std::string restart_words(const Offer& offer) {
   return r.min ? text + fmt::format(", at least {} nodes", *r.min) : text;
 }
 
-std::string strategy_text(const Shape& s) {
-  const Layout& l = s.layout;
-  std::string text(to_text(s.kind));
-  if (s.kind == StrategyKind::model_parallel) {
+std::string split_text(StrategyKind kind, const Layout& l, int servers) {
+  std::string text(to_text(kind));
+  if (traits_of(kind).any_degrees) {
     text += fmt::format(", data {} x tensor {} x pipeline {}", l.data, l.tensor, l.pipeline);
     if (l.context > 1) text += fmt::format(" x context {}", l.context);
     if (l.expert > 1) text += fmt::format(", expert {}", l.expert);
@@ -62,13 +61,21 @@ std::string strategy_text(const Shape& s) {
       text += fmt::format(", {} parts a stage", l.interleave);
   }
   if (l.zero_stage > 0) text += fmt::format(", ZeRO-{}", l.zero_stage);
-  if (s.parameter_servers > 0)
-    text += fmt::format(", {} server{}", s.parameter_servers, s.parameter_servers == 1 ? "" : "s");
+  if (servers > 0) text += fmt::format(", {} server{}", servers, servers == 1 ? "" : "s");
+  return text;
+}
+
+std::string recompute_text(const Layout& l) {
+  return l.recompute == Recompute::none ? ""
+                                        : fmt::format(", {} recomputation", to_text(l.recompute));
+}
+
+std::string strategy_text(const Split& s) {
+  const Layout& l = s.layout;
+  std::string text = split_text(s.kind, l, s.parameter_servers);
   text += fmt::format(", batch {}", l.micro_batch);
   if (l.micro_batches > 1) text += fmt::format(" x {}", l.micro_batches);
-  if (l.recompute != Recompute::none)
-    text += fmt::format(", {} recomputation", to_text(l.recompute));
-  return text;
+  return text + recompute_text(l);
 }
 
 }  // namespace reckon::planner

@@ -35,8 +35,8 @@ PoolSpec pool_on(const Hardware& h, std::string name, std::optional<Role> role) 
 class Changes {
  public:
   Changes(const Question& question, const Hardware& hardware, const Offer& offer,
-          const Shape& shape)
-      : q_(question), h_(hardware), offer_(offer), s_(shape) {}
+          const Split& split)
+      : q_(question), h_(hardware), offer_(offer), s_(split) {}
   std::vector<Change> made;
 
   void make() {
@@ -195,35 +195,34 @@ class Changes {
   }
 
   /// The whole strategy, of a kind that the scenario does not have, or whose degrees are chosen.
-  /// What no shape chooses stays as the scenario has it, where it is of the same kind.
+  /// What no split chooses stays as the scenario has it, where it is of the same kind.
   StrategySpec new_strategy() const {
     const StrategySpec& given = q_.file.scenario.workload->strategy;
     const Layout& l = s_.layout;
-    const bool cut = s_.kind == StrategyKind::model_parallel;
+    const StrategyTraits& traits = traits_of(s_.kind);
     StrategySpec s;
     s.kind = s_.kind;
     if (given.kind == s.kind) {
       s.all_reduce = given.all_reduce;
       s.accelerators_per_worker = given.accelerators_per_worker;
     }
-    if (spreads_over_workers() || s_.kind == StrategyKind::parameter_server)
-      s.workers = workers_of(s);
-    if (s_.kind == StrategyKind::parameter_server) s.parameter_servers = s_.parameter_servers;
-    if (s_.kind == StrategyKind::sharded) s.zero_stage = l.zero_stage;
-    if (cut) set_degrees(l, s);
-    if (cut || q_.may.global_batch) s.micro_batch = l.micro_batch;
+    if (spreads_over_workers() || traits.servers) s.workers = workers_of(s);
+    if (traits.servers) s.parameter_servers = s_.parameter_servers;
+    if (traits.least_zero_stage > 0) s.zero_stage = l.zero_stage;
+    if (traits.any_degrees) set_degrees(l, s);
+    if (traits.any_degrees || q_.may.global_batch) s.micro_batch = l.micro_batch;
     s.recompute = l.recompute;
     return s;
   }
   bool spreads_over_workers() const {
-    return s_.kind == StrategyKind::multi_worker_mirrored || s_.kind == StrategyKind::sharded;
+    return traits_of(s_.kind).gang && !traits_of(s_.kind).any_degrees;
   }
 
   void change_strategy() {
     const StrategySpec& given = q_.file.scenario.workload->strategy;
-    if (given.kind != s_.kind || s_.kind == StrategyKind::model_parallel)
-      return add(SetStrategy{new_strategy()});
-    const bool servers = s_.kind == StrategyKind::parameter_server;
+    const StrategyTraits& traits = traits_of(s_.kind);
+    if (given.kind != s_.kind || traits.any_degrees) return add(SetStrategy{new_strategy()});
+    const bool servers = traits.servers;
     // Pools that start empty do not say how many there are.
     const bool starts_empty =
         offer_.mix.patience || !offer_.bounds.text.empty() || q_.may.as_scaled;
@@ -231,7 +230,7 @@ class Changes {
       add(SetWorkers{workers_of(given)});
     if (servers && (s_.parameter_servers > 0 || given.parameter_servers))
       add(SetParameterServers{s_.parameter_servers});
-    if (s_.kind == StrategyKind::sharded) add(SetZeroStage{s_.layout.zero_stage});
+    if (traits.least_zero_stage > 0) add(SetZeroStage{s_.layout.zero_stage});
     if (q_.may.global_batch) add(SetMicroBatch{s_.layout.micro_batch});
     add(SetRecompute{s_.layout.recompute});
   }
@@ -239,14 +238,14 @@ class Changes {
   const Question& q_;
   const Hardware& h_;
   const Offer& offer_;
-  const Shape& s_;
+  const Split& s_;
 };
 
 }  // namespace
 
 std::vector<Change> changes_for(const Question& question, const Hardware& hardware,
-                                const Offer& offer, const Shape& shape) {
-  Changes changes(question, hardware, offer, shape);
+                                const Offer& offer, const Split& split) {
+  Changes changes(question, hardware, offer, split);
   changes.make();
   return std::move(changes.made);
 }

@@ -50,23 +50,23 @@ std::string node_text(const Hardware& h) {
   return fmt::format("{} ({} {})", h.machine, h.per_node, h.accelerator);
 }
 
-/// How much of its layout a shape shares with what the scenario says.
-int likeness(const Shape& shape, const StrategySpec& s) {
+/// How much of its layout a split shares with what the scenario says.
+int likeness(const Split& split, const StrategySpec& s) {
   const auto is = [](const std::optional<int>& said, int value) {
     return said && *said == value ? 1 : 0;
   };
-  const Layout& l = shape.layout;
-  return (shape.kind == s.kind ? 8 : 0) + is(s.zero_stage, l.zero_stage) + is(s.tensor, l.tensor) +
+  const Layout& l = split.layout;
+  return (split.kind == s.kind ? 8 : 0) + is(s.zero_stage, l.zero_stage) + is(s.tensor, l.tensor) +
          is(s.pipeline, l.pipeline) + is(s.context, l.context) + is(s.expert, l.expert) +
          is(s.micro_batch, l.micro_batch) + (s.recompute.value_or(Recompute::none) == l.recompute);
 }
 
-/// The shape that is most like the scenario's, of equals the fastest.
-const Shape* most_alike(const std::vector<Shape>& shapes, const StrategySpec& now) {
-  const Shape* best = nullptr;
-  const auto key = [&](const Shape& s) { return std::pair(-likeness(s, now), s.step_seconds); };
-  for (const Shape& shape : shapes)
-    if (best == nullptr || key(shape) < key(*best)) best = &shape;
+/// The split that is most like the scenario's, of equals the fastest.
+const Split* most_alike(const std::vector<Split>& splits, const StrategySpec& now) {
+  const Split* best = nullptr;
+  const auto key = [&](const Split& s) { return std::pair(-likeness(s, now), s.step_seconds); };
+  for (const Split& split : splits)
+    if (best == nullptr || key(split) < key(*best)) best = &split;
   return best;
 }
 
@@ -165,8 +165,8 @@ class Maker {
     question.may.nodes = {nodes};
     const Site site = make_site(question, h, catalog_, network_);
     ControlOption option;
-    const Shape* shape = most_alike(site.shapes, strategy());
-    if (shape == nullptr) {
+    const Split* split = most_alike(site.splits, strategy());
+    if (split == nullptr) {
       option.why_not = !site.refused.empty()   ? site.refused.front().what
                        : site.rejected.empty() ? "nothing fits on it"
                                                : site.rejected.begin()->first;
@@ -176,21 +176,21 @@ class Maker {
     if (!h.own && std::ranges::count(h.regions, cluster().region) == 0)
       offer.region = site.offers.empty() ? h.regions.front() : site.offers.front().region;
     if (nodes != now_) question.may.nodes = {now_, nodes};  // it varies
-    option.set = words_for(question, h, offer, *shape);
+    option.set = words_for(question, h, offer, *split);
     return option;
   }
 
   /// Of a pool that grows and shrinks the gang's nodes are there at the start, if any were.
   std::vector<std::string> words_for(const Question& question, const Hardware& h,
-                                     const Offer& offer, const Shape& shape) const {
+                                     const Offer& offer, const Split& split) const {
     const bool starts_full = worker_pool(scenario()).nodes.initial > 0;
     std::vector<std::string> words;
-    for (Change& change : changes_for(question, h, offer, shape)) {
+    for (Change& change : changes_for(question, h, offer, split)) {
       if (h.own && std::holds_alternative<SetCapacityType>(change)) continue;  // as it is
       if (std::holds_alternative<SetRestart>(change)) continue;                // the same
       if (starts_full)
         if (auto* const nodes = nodes_in(change))
-          nodes->initial = std::max(nodes->min, shape.nodes);
+          nodes->initial = std::max(nodes->min, split.nodes);
       words.push_back(to_text(change));
     }
     return words;
@@ -294,28 +294,28 @@ class Maker {
     Control control{.name = "layout", .label = "Layout"};
     Question question = only_own();
     for (const auto& word : words_of(StrategyKind{}))
-      if (word.value != StrategyKind::parameter_server || word.value == strategy().kind)
+      if (!traits_of(word.value).servers || word.value == strategy().kind)
         question.may.kinds.push_back(word.value);
     question.may.layouts = scenario().workload->global_batch.has_value();
     question.may.recompute = {Recompute::none, Recompute::selective, Recompute::full};
     Site site = make_site(question, own_, catalog_, network_);
-    std::ranges::stable_sort(site.shapes, {}, &Shape::step_seconds);
+    std::ranges::stable_sort(site.splits, {}, &Split::step_seconds);
     const Site as_is = make_site(only_own(), own_, catalog_, network_);
-    const Shape* now = most_alike(as_is.shapes, strategy());
+    const Split* now = most_alike(as_is.splits, strategy());
     control.value = now != nullptr ? text_of(*now) : std::string(to_text(strategy().kind));
     control.options.push_back({.text = control.value});
-    for (const Shape& shape : site.shapes) {
+    for (const Split& split : site.splits) {
       if (control.options.size() > kLayoutsShown) break;
-      ControlOption option{.text = text_of(shape)};
+      ControlOption option{.text = text_of(split)};
       if (std::ranges::count(control.options, option.text, &ControlOption::text) > 0) continue;
-      option.set = words_for(question, own_, offer_, shape);
+      option.set = words_for(question, own_, offer_, split);
       control.options.push_back(std::move(option));
     }
     return control;
   }
-  static std::string text_of(const Shape& shape) {
-    return fmt::format("{} ({} a step)", strategy_text(shape),
-                       format_duration(Seconds{shape.step_seconds}));
+  static std::string text_of(const Split& split) {
+    return fmt::format("{} ({} a step)", strategy_text(split),
+                       format_duration(Seconds{split.step_seconds}));
   }
 
   Control batch() const {

@@ -17,20 +17,20 @@ constexpr std::size_t kLayouts = 3;  // of each number of accelerators, by each 
 using BoughtFrom = std::pair<std::ptrdiff_t, std::string>;  // place of the provider, accelerator
 
 std::int64_t accelerators(const Space& space, const Candidate& c) {
-  return std::int64_t{space.shape(c).nodes} * std::max(1, space.site(c).hardware.per_node);
+  return std::int64_t{space.split(c).nodes} * std::max(1, space.site(c).hardware.per_node);
 }
 
 double over(const std::optional<Limit>& limit, double value) {
   return limit ? value / limit->value : 0;
 }
 
-/// The shape with the fewest accelerators of a site, of equals the one with the shortest training.
-const Shape* smallest(const Site& site) {
-  const Shape* least = nullptr;
-  const auto key = [](const Shape& s) {
+/// The split with the fewest accelerators of a site, of equals the one with the shortest training.
+const Split* smallest(const Site& site) {
+  const Split* least = nullptr;
+  const auto key = [](const Split& s) {
     return std::tuple(s.nodes, s.step_seconds * double(s.steps));
   };
-  for (const Shape& s : site.shapes)
+  for (const Split& s : site.splits)
     if (least == nullptr || key(s) < key(*least)) least = &s;
   return least;
 }
@@ -50,7 +50,7 @@ class Finder {
     }
     const auto count = [](const FewestRow& r) {
       if (!r.fits) return std::numeric_limits<std::int64_t>::max();
-      return std::int64_t{r.fits->shape.nodes} * std::max(1, r.fits->hardware.per_node);
+      return std::int64_t{r.fits->split.nodes} * std::max(1, r.fits->hardware.per_node);
     };
     std::ranges::stable_sort(out, {}, count);
     return out;
@@ -68,8 +68,8 @@ class Finder {
     FewestRow& row = by_kind[{place_of(h.provider), h.accelerator}];
     row.provider = h.provider;
     row.accelerator = h.accelerator;
-    const Shape* shape = smallest(site);
-    if (shape == nullptr) {
+    const Split* split = smallest(site);
+    if (split == nullptr) {
       if (row.fits || !row.why_not.empty()) return;
       std::int64_t most = 0;
       for (const auto& [why, count] : site.rejected)
@@ -79,15 +79,15 @@ class Finder {
         }
       return;
     }
-    const auto key = [](const Hardware& on, const Shape& s) {
+    const auto key = [](const Hardware& on, const Split& s) {
       return std::tuple(std::int64_t{s.nodes} * std::max(1, on.per_node),
                         s.step_seconds * double(s.steps));
     };
-    if (row.fits && key(row.fits->hardware, row.fits->shape) <= key(h, *shape)) return;
+    if (row.fits && key(row.fits->hardware, row.fits->split) <= key(h, *split)) return;
     row.why_not.clear();
     row.fits.emplace();
     row.fits->hardware = h;
-    row.fits->shape = *shape;
+    row.fits->split = *split;
     if (!site.offers.empty()) row.fits->offer = site.offers.front();
   }
 
@@ -165,7 +165,7 @@ FewestServers fewest_servers(const Plan& plan, const NetworkModel& network) {
   constexpr double kNoGain = 0.99;
   FewestServers out;
   Plan changed = plan;
-  PlannedWorkload& job = changed.jobs.front();
+  PlannedWorkload& job = changed.only_job();
   const int most = std::max(64, 2 * job.strategy.workers);
   for (int servers = 1; servers <= most && !(out.enough && out.no_gain); ++servers) {
     job.strategy.servers->count = servers;
@@ -203,10 +203,10 @@ Expected<Fewest> fewest(const Question& question, const Catalog& catalog,
   if (!space.sites.empty() && nothing) return tl::unexpected(space.sites.front().refused);
   Evaluator evaluator({asked, catalog, network, space, out.seed, options.threads});
   out.rows = Finder(asked, space, evaluator, out.replications).rows();
-  if (question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server)
+  if (traits_of(question.file.scenario.workload->strategy.kind).servers)
     if (const auto plan = planned(question.base, question.file, catalog))
       if (plan->pool_with(Role::parameter_server) != nullptr &&
-          plan->jobs.front().strategy.server_count() > 0)
+          plan->only_job().strategy.server_count() > 0)
         out.servers = fewest_servers(*plan, network);
   return out;
 }

@@ -98,9 +98,9 @@ Expected<std::string> plan_file(const Question& question, const RankedPlan& plan
              "# `reckon simulate` on this file gives the forecast below; `reckon compare` and "
              "`reckon "
              "run` take it too.\n",
-             printable(base.name), hardware_text(plan.hardware, plan.shape.nodes),
+             printable(base.name), hardware_text(plan.hardware, plan.split.nodes),
              plan.offer.zone.empty() ? plan.offer.region : plan.offer.zone,
-             bought_text(plan.offer, plan.shape.nodes), strategy_text(plan.shape)) +
+             bought_text(plan.offer, plan.split.nodes), strategy_text(plan.split)) +
          price_lines(resolved) + *text + planned_block(f, reckon_version);
 }
 

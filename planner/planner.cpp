@@ -47,7 +47,7 @@ std::vector<std::string> binding_limits(const Evaluated& best, const Space& spac
 }
 
 bool same_candidate(const Candidate& a, const Candidate& b) {
-  return a.site == b.site && a.shape == b.shape && a.offer == b.offer;
+  return a.site == b.site && a.split == b.split && a.offer == b.offer;
 }
 
 /// The front's candidates that the race has not forecast.
@@ -70,11 +70,11 @@ std::vector<Candidate> around_best(const Space& space, const std::vector<Evaluat
   std::map<int, Candidate> by_nodes;
   for (const Candidate& c : space.candidates)
     if (alike(c) && !c.proven_late && !c.proven_dear && c.bound <= best->score)
-      by_nodes.try_emplace(space.shape(c).nodes, c);
+      by_nodes.try_emplace(space.split(c).nodes, c);
   for (const Evaluated& e : finished)
-    if (alike(e.candidate)) by_nodes.erase(space.shape(e.candidate).nodes);
+    if (alike(e.candidate)) by_nodes.erase(space.split(e.candidate).nodes);
   std::vector<Candidate> around;
-  auto above = by_nodes.upper_bound(space.shape(at).nodes);
+  auto above = by_nodes.upper_bound(space.split(at).nodes);
   for (auto below = above; below != by_nodes.begin() && around.size() < kAround;)
     around.push_back((--below)->second);
   for (std::size_t k = 0; k < kAround && above != by_nodes.end(); ++k, ++above)
@@ -88,7 +88,7 @@ std::size_t certain_rows(const Question& question, const std::vector<RankedPlan>
   std::vector<Evaluated> order;
   std::set<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> in_rows;
   const auto key = [](const Evaluated& e) {
-    return std::tuple(e.candidate.site, e.candidate.shape, e.candidate.offer);
+    return std::tuple(e.candidate.site, e.candidate.split, e.candidate.offer);
   };
   for (const RankedPlan& row : rows) {
     order.push_back(row.result);

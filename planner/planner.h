@@ -43,7 +43,7 @@ struct Answer {
   std::uint64_t seed = 1;
   int replications = 0;         // of every forecast
   int replications_asked = 0;   // more than that: the default, and the search budget is exhausted
-  std::int64_t considered = 0;  // shapes x places, with all that were left out
+  std::int64_t considered = 0;  // splits x places, with all that were left out
   std::int64_t feasible = 0;    // of them fit in memory, are sold somewhere and within quotas
   std::int64_t lives = 0;       // that were simulated
   RaceResult search;            // counts; `finished` is moved into plans

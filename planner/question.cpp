@@ -43,8 +43,7 @@ const PoolSpec& worker_pool(const Scenario& scenario) {
 const PoolSpec* server_pool(const Scenario& scenario) {
   for (const PoolSpec& pool : scenario.cluster.pools)
     if (pool.role == Role::parameter_server) return &pool;
-  if (!scenario.workload || scenario.workload->strategy.kind != StrategyKind::parameter_server)
-    return nullptr;
+  if (!scenario.workload || !traits_of(scenario.workload->strategy.kind).servers) return nullptr;
   // As make_plan gives roles: beside workers with accelerators a pool without them.
   const PoolSpec& workers = worker_pool(scenario);
   for (const PoolSpec& pool : scenario.cluster.pools)
@@ -80,7 +79,7 @@ bool fits(const Question& question, const MemoryEstimate& memory) {
 
 bool colocates_servers(const Question& question) {
   const StrategySpec& strategy = question.file.scenario.workload->strategy;
-  return strategy.kind == StrategyKind::parameter_server && strategy.colocated.value_or(false);
+  return traits_of(strategy.kind).servers && strategy.colocated.value_or(false);
 }
 
 int PoolBounds::least_nodes(int gang) const {

@@ -7,13 +7,14 @@
 
 #include "planner/question.h"
 #include "planner/remedies.h"
+#include "planner/space/space.h"
 #include "sim/base/unit_text.h"
 
 // Changes of a run that trains the same: numbers of workers, and what a model is cut into.
 namespace reckon::planner {
 namespace {
 
-const PlannedStrategy& planned_strategy(const Plan& plan) { return plan.jobs.front().strategy; }
+const PlannedStrategy& planned_strategy(const Plan& plan) { return plan.only_job().strategy; }
 
 /// Keys that a strategy of another kind would not have, or that no change writes.
 bool has_more_than_a_layout(const StrategySpec& s) {
@@ -32,9 +33,9 @@ class RunChanges {
     const int nodes_now = std::max(1, worker_pool(s_).nodes.initial);
     const int workers = planned_strategy(now_).workers * nodes / nodes_now;
     if (workers < 1 || workers * nodes_now != planned_strategy(now_).workers * nodes) return;
-    if (!cuts_the_model(given.kind) || given.kind == StrategyKind::sharded)
-      keep_kind(nodes, workers);
-    if (has_more_than_a_layout(given) || given.kind == StrategyKind::tpu) return;
+    const StrategyTraits& traits = traits_of(given.kind);
+    if (!traits.any_degrees) keep_kind(nodes, workers);
+    if (has_more_than_a_layout(given) || !traits.on_machines) return;
     const int each = std::max(1, planned_strategy(now_).accelerators_per_worker);
     whole(nodes, workers, each);
     for (const int stage : {1, 2, 3}) sharded(nodes, workers, each, stage);
@@ -47,7 +48,7 @@ class RunChanges {
   /// Nodes, and how a step's samples are shared out over so many copies of the model; nullopt: not
   /// evenly.
   std::optional<std::vector<Change>> shared(int nodes, std::int64_t copies) const {
-    const std::int64_t batch = now_.jobs.front().global_batch;
+    const std::int64_t batch = now_.only_job().global_batch;
     if (copies < 1 || batch % copies != 0) return std::nullopt;
     const std::int64_t share = batch / copies;
     const auto& micro = workload().strategy.micro_batch;
@@ -74,7 +75,7 @@ class RunChanges {
   /// As it is, on other nodes.
   void keep_kind(int nodes, int workers) {
     const StrategySpec& given = workload().strategy;
-    if (given.kind == StrategyKind::single || given.kind == StrategyKind::mirrored) return;
+    if (traits_of(given.kind).one_worker()) return;
     const std::int64_t ranks =
         std::int64_t{workers} * std::max(1, planned_strategy(now_).accelerators_per_worker);
     const std::int64_t useful = ranks - given.backup_workers.value_or(0);
@@ -134,16 +135,6 @@ std::string number_word(int n) {
   return n < int(kWords.size()) ? kWords[std::size_t(n)] : format_count(n);
 }
 
-std::string layout_words(const PlannedStrategy& s) {
-  if (s.kind == StrategyKind::sharded) return fmt::format("sharded, ZeRO-{}", s.layout.zero_stage);
-  if (s.kind != StrategyKind::model_parallel) return std::string(to_text(s.kind));
-  std::string text = fmt::format("data {}", s.layout.data);
-  if (s.layout.tensor > 1) text += fmt::format(" x tensor {}", s.layout.tensor);
-  if (s.layout.pipeline > 1) text += fmt::format(" x pipeline {}", s.layout.pipeline);
-  if (s.layout.context > 1) text += fmt::format(" x context {}", s.layout.context);
-  return text;
-}
-
 }  // namespace
 
 std::vector<std::vector<Change>> changes_of_run(const Scenario& scenario, const Plan& now,
@@ -168,7 +159,7 @@ std::vector<int> nodes_of_run(const Scenario& scenario) {
 
 bool same_layout(const PlannedStrategy& a, const PlannedStrategy& b) {
   const Layout &x = a.layout, &y = b.layout;
-  const bool cut = cuts_the_model(a.kind) || cuts_the_model(b.kind);
+  const bool cut = cuts_the_model(a) || cuts_the_model(b);
   return (!cut || a.kind == b.kind) && x.tensor == y.tensor && x.pipeline == y.pipeline &&
          x.context == y.context && x.expert == y.expert && x.zero_stage == y.zero_stage &&
          x.schedule == y.schedule && x.interleave == y.interleave && x.recompute == y.recompute;
@@ -183,7 +174,8 @@ std::string what_changes(const Plan& now, const Plan& next) {
   else if (more < 0)
     what = fmt::format("{} worker{} fewer", number_word(-more), more == -1 ? "" : "s");
   if (same_layout(a, b)) return what;
-  return (what.empty() ? std::string("the same workers") : what) + " as " + layout_words(b);
+  return (what.empty() ? std::string("the same workers") : what) + " as " +
+         split_text(b.kind, layout_of(next.only_job()), b.server_count());
 }
 
 }  // namespace reckon::planner

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "sim/base/check.h"
 #include "sim/base/unit_text.h"
 #include "sim/forecast/forecast.h"
 #include "sim/scenario/resolve/draft.h"
@@ -48,21 +49,16 @@ struct Most {
   }
 };
 
-PoolSpec* pool_of(Scenario& scenario) {
-  for (PoolSpec& pool : scenario.cluster.pools)
-    if (pool.role == Role::inference &&
-        (scenario.serving->pool.empty() || pool.name == scenario.serving->pool))
-      return &pool;
-  return nullptr;
-}
-
 class Search {
  public:
   Search(const ScenarioFile& file, const Catalog& catalog, const ServingQuestion& question,
          Seconds period)
       : catalog_(catalog), question_(question), file_(file) {
     Scenario& s = file_.scenario;
-    own_ = *pool_of(s);
+    const PoolSpec* serves = serving_pool(s);
+    RECKON_CHECK(serves != nullptr);  // make_serving_plan() has seen it
+    own_ = *serves;
+    at_ = std::size_t(serves - s.cluster.pools.data());
     hours_ = period.count() / kServingHour;
     goal_ = parse_expectation(s.serving->goal).value();
     const auto& rates = s.serving->requests_per_second;
@@ -148,7 +144,7 @@ class Search {
     Scenario& s = file_.scenario;
     const int each = std::max(1, c.per_node);
     const int nodes = (replicas + each - 1) / each;
-    PoolSpec& pool = *pool_of(s);
+    PoolSpec& pool = s.cluster.pools[at_];
     pool = own_;
     if (!c.own) {
       pool.machine = MachineByName{c.machine};
@@ -282,6 +278,7 @@ class Search {
   const ServingQuestion& question_;
   ScenarioFile file_;
   PoolSpec own_;
+  std::size_t at_ = 0;            // of the pool that serves, in the scenario
   double hours_ = 1;              // of the period
   std::optional<double> budget_;  // USD for it
   Expectation goal_;

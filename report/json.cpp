@@ -149,19 +149,6 @@ Json json_of(const EnergyForecast& e) {
           {"grid_source", text_or_null(e.grid_source)}};
 }
 
-Json json_of(const JobForecast& job, bool lived) {
-  return {{"name", job.name},
-          {"submit_seconds", job.submit.count()},
-          {"step", lived ? json_of(job.step) : Json(nullptr)},
-          {"steps", job.steps},
-          {"accelerators", job.accelerators},
-          {"memory", json_of(job.memory)},
-          {"queued_seconds", lived ? json_of(job.queued_seconds) : Json(nullptr)},
-          {"time_seconds", lived ? json_of(job.time_seconds) : Json(nullptr)},
-          {"finish_seconds", lived ? json_of(job.finish_seconds) : Json(nullptr)},
-          {"unfinished_share", job.unfinished_share}};
-}
-
 Json json_of(const RestartForecast& r) {
   Json out{{"kind", to_text(r.kind)},
            {"spares", r.spares},
@@ -184,6 +171,25 @@ Json json_of(const NoticeForecast& n) {
           {"probability_in_time", n.probability},
           {"notices", n.notices},
           {"in_time", n.in_time}};
+}
+
+Json json_of(const JobForecast& job, bool lived) {
+  Json out = {{"name", job.name},
+              {"submit_seconds", job.submit.count()},
+              {"step", lived ? json_of(job.step) : Json(nullptr)},
+              {"steps", job.steps},
+              {"accelerators", job.accelerators},
+              {"memory", json_of(job.memory)},
+              {"checkpoint_interval_seconds",
+               lived ? Json(job.checkpoint_interval.count()) : Json(nullptr)},
+              {"queued_seconds", lived ? json_of(job.queued_seconds) : Json(nullptr)},
+              {"time_seconds", lived ? json_of(job.time_seconds) : Json(nullptr)},
+              {"finish_seconds", lived ? json_of(job.finish_seconds) : Json(nullptr)},
+              {"unfinished_share", job.unfinished_share}};
+  if (job.delayed) out["steps_for_staleness"] = job.delayed->steps_of_delay();
+  out["on_notice"] = lived && job.on_notice ? json_of(*job.on_notice) : Json(nullptr);
+  if (lived && job.restart) out["restart"] = json_of(*job.restart);
+  return out;
 }
 
 /// What only a life of the cluster can tell: all null where the plan cannot
@@ -210,9 +216,11 @@ void add_life(Json& out, const Forecast& f) {
   out["badput"] =
       lived ? without_zero(by_name<Badput>(f.badput), to_text(Badput::stragglers)) : Json(nullptr);
   out["lost_work_seconds"] = lived ? json_of(f.lost_work_seconds) : Json(nullptr);
-  out["on_notice"] = lived && f.on_notice ? json_of(*f.on_notice) : Json(nullptr);
+  // Of several jobs each of "jobs" has its own.
+  const JobForecast* only = lived && f.jobs.size() == 1 ? &f.jobs.front() : nullptr;
+  out["on_notice"] = only && only->on_notice ? json_of(*only->on_notice) : Json(nullptr);
   out["interruptions"] = lived ? by_name<Interruption>(f.interruptions) : Json(nullptr);
-  if (lived && f.restart) out["restart"] = json_of(*f.restart);
+  if (only && only->restart) out["restart"] = json_of(*only->restart);
 }
 
 Json json_of(const Forecast& f) {
@@ -228,7 +236,8 @@ Json json_of(const Forecast& f) {
                                  ? Json(f.step.samples_per_second.v * double(f.tokens_per_sample))
                                  : Json(nullptr);
   out["steps"] = f.steps;
-  if (f.delayed) out["steps_for_staleness"] = f.delayed->steps_of_delay();
+  if (f.jobs.size() == 1 && f.jobs.front().delayed)
+    out["steps_for_staleness"] = f.jobs.front().delayed->steps_of_delay();
   out["accelerators"] = f.accelerators;
   out["memory"] = json_of(f.memory);
   add_life(out, f);

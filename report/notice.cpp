@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
 #include "report/text.h"
 #include "sim/base/unit_text.h"
 
@@ -14,10 +19,6 @@ std::string whose_word(const NoticeForecast& n) {
              ? "assumed of a container; if it saves: workload.checkpoint.on_notice: save"
              : "assumed, reckon's worker does; if not: workload.checkpoint.on_notice: none";
 }
-
-}  // namespace
-
-namespace {
 
 std::string kind_sentence(const RestartForecast& r) {
   switch (r.kind) {
@@ -38,11 +39,7 @@ std::string kind_sentence(const RestartForecast& r) {
       r.min_workers, format_percent(r.smaller), r.growths);
 }
 
-}  // namespace
-
-std::string restart_sentences(const Forecast& f) {
-  if (!f.restart) return "";
-  const RestartForecast& r = *f.restart;
+std::string sentences(const RestartForecast& r) {
   std::string text = kind_sentence(r);
   if (r.keeps_state)
     text += " Those that stay hold all of the state: of one lost node the step under way is lost.";
@@ -56,9 +53,7 @@ std::string restart_sentences(const Forecast& f) {
   return text;
 }
 
-std::string notice_sentences(const Forecast& f) {
-  if (!f.on_notice) return "";
-  const NoticeForecast& n = *f.on_notice;
+std::string sentences(const NoticeForecast& n) {
   if (n.notice.count() <= 0)
     return "Spot nodes are reclaimed without notice: the work since the last checkpoint is lost.";
   if (n.policy == OnNotice::none)
@@ -72,6 +67,80 @@ std::string notice_sentences(const Forecast& f) {
       "{} and finishes in time at {} of the reclaims; otherwise the work since the last checkpoint "
       "is lost.",
       format_duration(n.notice), whose_word(n), format_duration(n.save), format_percent(share));
+}
+
+// Jobs under the same rules are described together: their sums and means stand for each of them.
+
+bool is_alike(const NoticeForecast& a, const NoticeForecast& b) {
+  return a.policy == b.policy && a.stated == b.stated && a.own_program == b.own_program &&
+         a.notice == b.notice && a.save == b.save;
+}
+void add(NoticeForecast& sum, const NoticeForecast& one, std::size_t) {
+  sum.notices += one.notices;
+  sum.in_time += one.in_time;
+}
+
+bool is_alike(const std::optional<PlannedLocalCheckpoint>& a,
+              const std::optional<PlannedLocalCheckpoint>& b) {
+  if (!a || !b) return !a && !b;
+  return a->to == b->to && a->every == b->every && a->replicas == b->replicas;
+}
+bool is_alike(const RestartForecast& a, const RestartForecast& b) {
+  return a.kind == b.kind && a.spares == b.spares && a.min_workers == b.min_workers &&
+         a.keeps_state == b.keeps_state && is_alike(a.local, b.local);
+}
+/// `before`: jobs that `mean` has already.
+void add(RestartForecast& mean, const RestartForecast& one, std::size_t before) {
+  const double n = double(before) + 1;
+  mean.smaller += (one.smaller - mean.smaller) / n;
+  mean.growths += (one.growths - mean.growths) / n;
+}
+
+template <class Part>
+std::string sentences_of_jobs(const Forecast& f, std::optional<Part> JobForecast::*part) {
+  struct Alike {
+    Part part;
+    std::vector<std::string> jobs;
+  };
+  std::vector<Alike> groups;
+  for (const JobForecast& job : f.jobs) {
+    if (!(job.*part)) continue;
+    const auto group = std::find_if(groups.begin(), groups.end(),
+                                    [&](const Alike& g) { return is_alike(g.part, *(job.*part)); });
+    if (group == groups.end()) {
+      groups.push_back({*(job.*part), {job.name}});
+    } else {
+      add(group->part, *(job.*part), group->jobs.size());
+      group->jobs.push_back(job.name);
+    }
+  }
+  std::string text;
+  for (const Alike& group : groups) {
+    if (!text.empty()) text += ' ';
+    if (group.jobs.size() < f.jobs.size()) text += names_of_jobs(group.jobs) + ": ";
+    text += sentences(group.part);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string names_of_jobs(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 3;
+  if (names.size() == 1) return "Job " + names.front();
+  const std::size_t shown = std::min(kShown, names.size());
+  std::string text =
+      fmt::format("Jobs {}", fmt::join(names.begin(), names.begin() + std::ptrdiff_t(shown), ", "));
+  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
+  return text;
+}
+
+std::string restart_sentences(const Forecast& f) {
+  return sentences_of_jobs(f, &JobForecast::restart);
+}
+
+std::string notice_sentences(const Forecast& f) {
+  return sentences_of_jobs(f, &JobForecast::on_notice);
 }
 
 }  // namespace reckon

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "report/explain/evidence.h"
 #include "report/notice.h"
@@ -51,11 +52,12 @@ std::string jobs(const Forecast& f) {
   return "\nThe jobs (waits: median; ends: since the first submit)\n" + rows.text();
 }
 
-/// What the delay of asynchronous updates costs.
+/// What the delay of asynchronous updates costs the job whose step is shown, the first.
 std::string staleness_text(const Forecast& f) {
-  if (!f.delayed) return "";
+  if (f.jobs.empty() || !f.jobs.front().delayed) return "";
   return fmt::format(", {} of them for staleness (mean delay {:.1f} updates)",
-                     format_count(std::round(f.delayed->steps_of_delay())), f.step.delay);
+                     format_count(std::round(f.jobs.front().delayed->steps_of_delay())),
+                     f.step.delay);
 }
 
 std::string step(const Forecast& f) {
@@ -127,15 +129,36 @@ std::string time_spent(const Forecast& f) {
   return "\nWhere time goes (mean share of accelerator time)\n" + causes.text() + held;
 }
 
+std::string interval_text(Seconds interval) {
+  return interval.count() > 0
+             ? "a checkpoint every " + format_duration(interval) + " of useful work"
+             : "no checkpoints";
+}
+
+/// Of several jobs with several intervals each is named.
+std::string intervals_text(const Forecast& f) {
+  std::vector<std::pair<Seconds, std::vector<std::string>>> intervals;
+  for (const JobForecast& job : f.jobs) {
+    const auto same = std::ranges::find(intervals, job.checkpoint_interval,
+                                        [](const auto& entry) { return entry.first; });
+    if (same == intervals.end())
+      intervals.push_back({job.checkpoint_interval, {job.name}});
+    else
+      same->second.push_back(job.name);
+  }
+  if (intervals.size() < 2) return interval_text(f.checkpoint_interval);
+  std::string text;
+  for (const auto& [interval, jobs] : intervals)
+    text += (text.empty() ? "" : "; ") + names_of_jobs(jobs) + ": " + interval_text(interval);
+  return text;
+}
+
 std::string interruptions(const Forecast& f, int width) {
   Columns causes;
   for (std::size_t c = 0; c < kInterruptionCauses; ++c)
     causes.row({std::string(to_text(Interruption(c))), fmt::format("{:.2f}", f.interruptions[c])});
-  const std::string interval =
-      f.checkpoint_interval.count() > 0
-          ? "a checkpoint every " + format_duration(f.checkpoint_interval) + " of useful work"
-          : "no checkpoints";
-  std::string out = fmt::format("\nInterruptions (mean of a run; {})\n", interval) + causes.text();
+  std::string out =
+      fmt::format("\nInterruptions (mean of a run; {})\n", intervals_text(f)) + causes.text();
   if (const std::string notice = notice_sentences(f); !notice.empty())
     for (const std::string& line : wrap(notice, width - 2)) out += "  " + line + '\n';
   if (const std::string restart = restart_sentences(f); !restart.empty())
@@ -202,7 +225,11 @@ std::string calibrations(const Forecast& f, int width) {
 }
 
 std::string does_not_fit(const Forecast& f) {
-  const MemoryEstimate& m = f.memory;
+  const auto large =
+      std::ranges::find_if(f.jobs, [](const JobForecast& job) { return !job.memory.fits(); });
+  const bool of_several = f.jobs.size() > 1 && large != f.jobs.end();
+  const MemoryEstimate& m = of_several ? large->memory : f.memory;
+  const std::string what = of_several ? "job " + large->name : "the plan";
   Columns parts;
   const auto line = [&](const char* name, Bytes b) { parts.row({name, format_bytes(b)}); };
   line("parameters", m.parameters);
@@ -217,8 +244,10 @@ std::string does_not_fit(const Forecast& f) {
   line("required", m.required());
   line("available", m.available);
   parts.row({"P(out of memory)", probability_text(m.out_of_memory())});
-  return "  not feasible: the plan does not fit into the memory of an accelerator, so it was not "
-         "simulated\n" +
+  return fmt::format(
+             "  not feasible: {} does not fit into the memory of an accelerator, so {} was "
+             "not simulated\n",
+             what, of_several ? "the plan" : "it") +
          parts.text();
 }
 

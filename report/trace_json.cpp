@@ -24,7 +24,7 @@ void name_processes(const Plan& plan, TraceJson& events) {
     events.push_back(metadata("process_name", process, 0, {{"name", text}}));
     events.push_back(metadata("process_sort_index", process, 0, {{"sort_index", process}}));
   };
-  name(kJobProcess, plan.jobs.size() == 1 ? "job " + plan.jobs.front().name : "jobs");
+  name(kJobProcess, plan.jobs.size() == 1 ? "job " + plan.only_job().name : "jobs");
   for (std::size_t k = 0; k < plan.pools.size(); ++k)
     name(process_of(int(k)), "pool " + plan.pools[k].name);
 }

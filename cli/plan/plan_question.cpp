@@ -93,6 +93,16 @@ std::string sequence_line(const PlanOptions& options) {
   return fmt::format("  sequence_length: {}\n", *length);
 }
 
+/// Providers that rent machines on demand and on spot, which is what is asked for.
+std::vector<std::string> providers_asked(const Catalog& catalog) {
+  std::vector<std::string> names;
+  for (const ProviderRules& provider : catalog.providers)
+    if (!provider.owned && provider.sells_spot) names.push_back(provider.id.name);
+  if (names.empty())
+    throw UsageError("no provider of the catalog rents machines on demand and on spot");
+  return names;
+}
+
 Expected<std::string> text_of_flags(const PlanOptions& options, const Catalog& catalog) {
   const std::string& model = options.model;
   Diagnostics problems;
@@ -114,6 +124,7 @@ Expected<std::string> text_of_flags(const PlanOptions& options, const Catalog& c
   const std::string given = is_range(said) ? "" : said;
   const std::string batch = given.empty() ? "batch_per_accelerator: 1" : "global_batch: " + given;
   const char* free_batch = given.empty() ? "    global_batch: 1..1024\n" : "";
+  const std::vector<std::string> providers = providers_asked(catalog);
   return fmt::format(
       "name: {0}-plan\n"
       "workload:\n"
@@ -124,19 +135,20 @@ Expected<std::string> text_of_flags(const PlanOptions& options, const Catalog& c
       "  {4}\n"
       "  strategy: {{kind: single}}\n"
       "cluster:\n"
-      "  provider: gcp\n"
+      "  provider: {7}\n"
       "  region: any\n"
       "  pools: [{{name: workers, machine: any, nodes: 1}}]\n"  // what varies takes its place
       "plan:\n"
       "  vary:\n"
-      "    provider: [gcp, aws, azure]\n"
+      "    provider: [{8}]\n"
       "    nodes: 1..64\n"
       "    pricing: [on_demand, spot]\n"
       "    strategy: any\n"
       "    precision: any\n"
       "{5}",
       model, dataset, tokens ? "tokens" : "epochs", amount, batch, free_batch,
-      finetune_block(options.finetune) + sequence_line(options));
+      finetune_block(options.finetune) + sequence_line(options), providers.front(),
+      fmt::join(providers, ", "));
 }
 
 }  // namespace

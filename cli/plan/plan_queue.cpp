@@ -44,7 +44,7 @@ void refuse_options_of_one_job(const PlanOptions& options) {
 }
 
 /// That of --pool, or the one with the most accelerators.
-const PoolSpec& pool_of(const PlanOptions& options, const Scenario& scenario) {
+const PoolSpec& varied_pool(const PlanOptions& options, const Scenario& scenario) {
   const auto& pools = scenario.cluster.pools;
   const auto gpus = [](const PoolSpec& pool) {
     return pool.accelerator ? pool.nodes.initial * pool.accelerator->count : 0;
@@ -109,7 +109,7 @@ Expected<int> answer_nodes(const PlanOptions& options, const ScenarioFile& file,
                            const LoadedCatalog& catalog) {
   refuse_options_of_one_job(options);
   const Expectation limit = limit_of(options);
-  const PoolSpec& pool = pool_of(options, file.scenario);
+  const PoolSpec& pool = varied_pool(options, file.scenario);
   ProgressLine line;
   const auto show = line.text_callback();
   const auto load_with = [&](const std::string& change) {

@@ -133,8 +133,8 @@ bool goes_on(const RunEnd& end, const Replanner& replanner) {
          stop_requests() == 0;
 }
 
-int run_plan(const RunOptions& options, std::span<const std::string> arguments,
-             const LoadedCatalog& catalog) {
+int run_on_this_machine(const RunOptions& options, std::span<const std::string> arguments,
+                        const LoadedCatalog& catalog) {
   Part part = make_part(as_decided(options, catalog), catalog);
   if (const auto& container = part.here.artifact.container;
       container && container->command.empty()) {
@@ -195,7 +195,7 @@ int run_run(const Command& self, std::span<const std::string> arguments) {
   if (!options) return kDone;
   if (options->on == RunPlace::kubernetes) return run_in_cluster(*options, arguments);
   const auto catalog = checked(load_catalogs(*options));
-  return run_plan(*options, arguments, catalog);
+  return run_on_this_machine(*options, arguments, catalog);
 }
 
 }  // namespace reckon::cli

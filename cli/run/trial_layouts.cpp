@@ -101,16 +101,16 @@ BestLayouts best_layouts(const TrialCommandOptions& options, const LoadedCatalog
   std::vector<const planner::Candidate*> all;
   for (const planner::Candidate& c : space.candidates) all.push_back(&c);
   std::ranges::stable_sort(
-      all, {}, [&](const planner::Candidate* c) { return space.shape(*c).step_seconds; });
+      all, {}, [&](const planner::Candidate* c) { return space.split(*c).step_seconds; });
   std::vector<Layout> taken;
   for (const planner::Candidate* c : all) {
     if (best.layouts.size() == std::size_t(*options.layouts)) break;
-    const planner::Shape& shape = space.shape(*c);
+    const planner::Split& split = space.split(*c);
     const bool known = std::ranges::any_of(
-        taken, [&](const Layout& other) { return is_same(other, shape.layout); });
+        taken, [&](const Layout& other) { return is_same(other, split.layout); });
     if (known) continue;
-    taken.push_back(shape.layout);
-    best.layouts.push_back({planner::strategy_text(shape), {}});
+    taken.push_back(split.layout);
+    best.layouts.push_back({planner::strategy_text(split), {}});
     // Nodes, machines and how they are bought stay as they are.
     std::ranges::copy_if(planner::texts(planner::changes_of(question, space, *c)),
                          std::back_inserter(best.layouts.back().changes),

@@ -102,7 +102,7 @@ std::string PoolsOfJob::region_of_zone() const {
 
 void PoolsOfJob::make_pools() {
   for (const Replicas& r : replicas_) {
-    ImportedPool pool = pool_of(r);
+    ImportedPool pool = imported_pool(r);
     if (mistakes_.empty()) add_pool(std::move(pool));
   }
   if (!mistakes_.empty()) return;

@@ -22,7 +22,7 @@ void PoolsOfJob::add_pool(ImportedPool pool) {
   out_.pools.push_back(std::move(pool));
 }
 
-ImportedPool PoolsOfJob::pool_of(const Replicas& r) {
+ImportedPool PoolsOfJob::imported_pool(const Replicas& r) {
   ImportedPool pool;
   pool.name = r.pod.node.pool.empty() ? r.name : r.pod.node.pool;
   for (char& c : pool.name)

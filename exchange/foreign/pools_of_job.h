@@ -34,7 +34,7 @@ class PoolsOfJob {
 
   // pools_of_job.cpp: the nodes of each pool
   void add_pool(ImportedPool pool);
-  ImportedPool pool_of(const Replicas& r);
+  ImportedPool imported_pool(const Replicas& r);
   std::string accelerator_of(const Replicas& r);
   void set_gpus(const Replicas& r, ImportedPool& pool);
   bool holds(const Replicas& r, const Machine& machine);

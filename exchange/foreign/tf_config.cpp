@@ -41,7 +41,7 @@ int count_of(ForeignFile& file, const YamlNode* cluster, std::string_view type) 
   return int(addresses.size());
 }
 
-ImportedPool pool_of(const TaskType& type, int nodes, const AssumedMachines& machines) {
+ImportedPool imported_pool(const TaskType& type, int nodes, const AssumedMachines& machines) {
   ImportedPool pool;
   pool.name = type.pool;
   pool.role = type.role;
@@ -102,7 +102,7 @@ Expected<Imported> import_tf_config(std::string_view json, const std::string& fi
           out.assumed.emplace_back(
               "evaluators: their machines are paid for from the start to the end, and delay "
               "nothing");
-        out.pools.push_back(pool_of(type, nodes, machines));
+        out.pools.push_back(imported_pool(type, nodes, machines));
         out.pools.back().at = config.place(cluster, type.name);
       }
   if (cluster != nullptr) check_task(config, cluster);

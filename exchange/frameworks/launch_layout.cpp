@@ -8,6 +8,7 @@
 #include "exchange/refusals.h"
 #include "sim/model/zoo/transformer_dimensions.h"
 #include "sim/scenario/resolve/one_job.h"
+#include "sim/step/network/all_reduces.h"
 
 namespace reckon {
 namespace {
@@ -15,14 +16,23 @@ namespace {
 Layout layout_for(const PlannedWorkload& job) {
   Layout layout = layout_of(job);
   // The programs for TPUs leave to XLA what runs beside what.
-  if (job.strategy.kind == StrategyKind::tpu) layout.overlap = true;
+  if (!traits_of(job.strategy.kind).overlaps) layout.overlap = true;
   return layout;
+}
+
+bool nccl_has(const AllReduceAlgorithm& algorithm) { return !algorithm.nccl.variable.empty(); }
+
+std::vector<std::string_view> all_reduces_of_nccl() {
+  std::vector<std::string_view> words{to_text(AllReduceKind::automatic)};
+  for (const AllReduceAlgorithm& each : all_reduces())
+    if (nccl_has(each)) words.push_back(to_text(each.kind));
+  return words;
 }
 
 /// What no launcher has.
 void refuse_for_all(Refusals& refused, const Plan& plan, const PlannedWorkload& job) {
   const PlannedStrategy& s = job.strategy;
-  if (s.kind == StrategyKind::parameter_server)
+  if (s.servers)
     refused.add("strategy", "kind: parameter_server",
                 "reckon export kubernetes --as tfjob, or kind: sharded");
   if (s.accelerators_per_worker == 0)
@@ -41,27 +51,17 @@ void refuse_for_all(Refusals& refused, const Plan& plan, const PlannedWorkload& 
       refused.add("cluster.pools." + pool.name, "a pool of evaluators", "leave the pool out");
   if (!job.stage_blocks.empty() || !job.stage_pools.empty())
     refused.add("strategy.stages", "stages that differ", "leave stages out: as even as can be");
-  if (s.all_reduce == AllReduceKind::hierarchical)
-    refused.add("strategy.all_reduce", "all_reduce: hierarchical",
-                "auto, ring, tree or in_network, which NCCL has");
+  if (s.all_reduce != AllReduceKind::automatic && !nccl_has(all_reduce_of(s.all_reduce)))
+    refused.add("strategy.all_reduce", fmt::format("all_reduce: {}", to_text(s.all_reduce)),
+                fmt::format("one that NCCL has: {}", fmt::join(all_reduces_of_nccl(), ", ")));
 }
 
 std::vector<std::pair<std::string, std::string>> nccl_of(const Plan& plan,
                                                          const PlannedStrategy& strategy) {
   std::vector<std::pair<std::string, std::string>> variables;
-  switch (strategy.all_reduce) {
-    case AllReduceKind::ring:
-      variables.emplace_back("NCCL_ALGO", "Ring");
-      break;
-    case AllReduceKind::tree:
-      variables.emplace_back("NCCL_ALGO", "Tree");
-      break;
-    case AllReduceKind::in_network:
-      variables.emplace_back("NCCL_COLLNET_ENABLE", "1");
-      break;
-    case AllReduceKind::automatic:
-    case AllReduceKind::hierarchical:
-      break;
+  if (strategy.all_reduce != AllReduceKind::automatic) {
+    const NcclSetting& asked = all_reduce_of(strategy.all_reduce).nccl;
+    if (!asked.variable.empty()) variables.emplace_back(asked.variable, asked.value);
   }
   // Each NIC talks to those of its own rail alone.
   if (plan.fabric.rails) variables.emplace_back("NCCL_CROSS_NIC", "0");

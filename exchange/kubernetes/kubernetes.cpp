@@ -46,8 +46,7 @@ Diagnostics what_cannot_be(const Job& job, const Places& places) {
   if (as == JobShape::pytorchjob && job.servers > 0)
     problem("workload.strategy", "a PyTorchJob has no parameter servers",
             "--as tfjob, jobset or job");
-  if (job.plan->only_job().strategy.kind == StrategyKind::parameter_server && job.servers == 0 &&
-      job.container == nullptr)
+  if (job.plan->only_job().strategy.servers && job.servers == 0 && job.container == nullptr)
     problem(
         "workload.strategy.parameter_servers",
         "without a server the variables are on the chief's host, and pods of reckon-worker have "
@@ -123,8 +122,10 @@ std::string kubernetes_name(std::string_view plan) { return kubernetes::dns_labe
 std::string kubernetes_secret_name(std::string_view run) { return fmt::format("{}-secret", run); }
 
 bool needs_kubernetes_secret(const RunArtifact& artifact) {
-  const PlannedStrategy& s = artifact.plan.jobs.front().strategy;
-  return !artifact.container && s.workers + s.server_count() > 1;
+  const auto has_several_processes = [](const PlannedWorkload& job) {
+    return job.strategy.workers + job.strategy.server_count() > 1;
+  };
+  return !artifact.container && std::ranges::any_of(artifact.plan.jobs, has_several_processes);
 }
 
 RunArtifact for_cluster(RunArtifact planned, const Catalog& catalog) {

@@ -65,11 +65,11 @@ Diagnostics cannot_train(const Plan& plan) {
   if (plan.jobs.size() > 1)
     problems.add(fmt::format("the plan has {} jobs", plan.jobs.size()),
                  "a worker runs one: give it a plan with a workload");
-  if (strategy.kind == StrategyKind::tpu)
-    problems.add("the worker does not run strategy tpu",
+  if (!traits_of(strategy.kind).on_machines)
+    problems.add(fmt::format("the worker does not run strategy {}", to_text(strategy.kind)),
                  "it runs single, mirrored, multi_worker_mirrored, parameter_server, sharded and "
                  "model_parallel");
-  if (cuts_the_model(strategy.kind)) refuse_layout(job, problems);
+  if (cuts_the_model(strategy)) refuse_layout(job, problems);
   refuse_restart(job, problems);
   if (!is_trained_here(job.optimizer))
     problems.add(fmt::format("the worker does not apply optimizer {}", to_text(job.optimizer)),
@@ -132,7 +132,7 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
                              pool.name, pool.accelerator->name),
                  "workload.strategy.sparse_embeddings: false, a pool without accelerators, or a "
                  "program of yours in workload.container");
-  if (cuts_the_model(strategy.kind))
+  if (cuts_the_model(strategy))
     problems.add(fmt::format("reckon-worker's ranks under strategy {} train on CPUs, and the nodes "
                              "of '{}' have {}",
                              to_text(strategy.kind), pool.name, pool.accelerator->name),

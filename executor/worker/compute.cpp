@@ -46,7 +46,7 @@ std::optional<Refusal> refusal(const PlannedWorkload& job, const WorkerIdentity&
   if (const std::string why = cuda::why_no_device(me.local_rank); !why.empty()) return Refusal{why};
   if (pulls_rows(job))
     return Refusal{"workers that have the rows of a step alone of tables train on CPUs", true};
-  if (cuts_the_model(job.strategy.kind))
+  if (cuts_the_model(job.strategy))
     return Refusal{fmt::format("ranks under strategy {} train on CPUs", to_text(job.strategy.kind)),
                    true};
   if (!precision_of(job))

@@ -33,7 +33,7 @@ Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::stri
   const auto refuse = [&](std::string what, std::string hint) {
     errors.push_back({.at = {.file = file}, .what = std::move(what), .hint = std::move(hint)});
   };
-  const bool servers = job.strategy.kind == StrategyKind::parameter_server;
+  const bool servers = job.strategy.servers.has_value();
   if (servers && me.servers == 0)
     refuse("the strategy has parameter servers, this job has none",
            "start them too: `reckon run` does, or --servers N and --role ps");

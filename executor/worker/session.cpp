@@ -39,7 +39,7 @@ CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan
           // Others' steps, which rank 0's number of the set does not count, go on.
           .replaces = !job.strategy.synchronous(),
           .accept_changes = options.accept_changes,
-          .parts = cuts_the_model(job.strategy.kind) || pulls_rows(job)};
+          .parts = cuts_the_model(job.strategy) || pulls_rows(job)};
 }
 
 void add_input(const std::optional<InputWork>& input, StepRecord& to) {
@@ -292,7 +292,7 @@ void Session::wait_for_others() {
 void Session::write_weights() {
   const ShardHeader header{.identity = {.job = job_.model.name(), .model = job_.model.name()},
                            .step = trainer_.steps_done()};
-  if (!cuts_the_model(job_.strategy.kind)) {
+  if (!cuts_the_model(job_.strategy)) {
     write_shard(directory_.weights(), header, trainer_.trained());
     return;
   }

@@ -68,7 +68,7 @@ class Session {
   bool keeps_records() const { return log_ || options_.log_records; }
   /// Somebody watches, who counts starts and records how the run ends.
   bool supervised() const { return environment_.supervisor || options_.log_records; }
-  bool with_servers() const { return job_.strategy.kind == StrategyKind::parameter_server; }
+  bool with_servers() const { return job_.strategy.servers.has_value(); }
   /// Asynchronous: ranks take steps of their own.
   bool waits_for_nobody() const { return with_servers() && !job_.strategy.synchronous(); }
   /// All ranks take the same steps, and agree in each.

@@ -38,7 +38,7 @@ constexpr int kTrained = 0;  // exit code
 LayoutTraining make_training(const JobOptions& options, const PlannedWorkload& job,
                              const WorkerIdentity& me, const Peers& peers, Communicator* of_worker,
                              Compute* compute, const RuntimeOptions& passes, Workers& workers) {
-  const bool servers = job.strategy.kind == StrategyKind::parameter_server;
+  const bool servers = job.strategy.servers.has_value();
   if (!compute && !servers) return make_layout_training(job, *peers.communicator, passes, workers);
   LayoutTraining training{.share = share_of(job, me.rank, me.workers)};
   if (servers) {
@@ -131,7 +131,7 @@ int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIden
   if (compute) stay = nullptr;  // NCCL's communicators do not outlive a peer
   Workers workers(threads_of(options));
   const PlannedWorkload& planned = plan.only_job();
-  const bool cut = cuts_the_model(job.strategy.kind);
+  const bool cut = cuts_the_model(job.strategy);
   const RankShare share =
       share_of(planned, 0, cut ? planned.strategy.layout.data : computing_ranks(planned.strategy));
   const RuntimeOptions passes{

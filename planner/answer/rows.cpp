@@ -22,8 +22,8 @@ bool equal_rows(const RankedPlan& a, const RankedPlan& b) {
   if (f.cost_usd.has_value() != g.cost_usd.has_value()) return false;
   if (f.cost_usd && !near(f.cost_usd->mean, g.cost_usd->mean)) return false;
   const auto place = [](const RankedPlan& p) {
-    return std::tuple(p.shape.nodes, p.shape.parameter_servers, p.offer.region, p.offer.zone,
-                      bought_text(p.offer, p.shape.nodes), checkpoint_text(p.hardware),
+    return std::tuple(p.split.nodes, p.split.parameter_servers, p.offer.region, p.offer.zone,
+                      bought_text(p.offer, p.split.nodes), checkpoint_text(p.hardware),
                       p.hardware.server_machine);
   };
   return same_hardware(a.hardware, b.hardware) && place(a) == place(b);
@@ -120,7 +120,7 @@ std::vector<RankedPlan> without_absurd_ends(std::vector<RankedPlan> front, const
   const auto cost = [&](std::size_t k) { return front[k].result.forecast.cost_usd->mean; };
   const auto stays = [&](std::size_t k) {
     const Candidate& c = front[k].result.candidate;
-    return best != nullptr && c.site == best->site && c.shape == best->shape &&
+    return best != nullptr && c.site == best->site && c.split == best->split &&
            c.offer == best->offer;
   };
   const auto drop = [&](std::size_t k) { front.erase(front.begin() + std::ptrdiff_t(k)); };

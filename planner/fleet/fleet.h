@@ -33,12 +33,12 @@ struct FleetPool {
 /// A way to run a job: what the forecast of it alone says.
 struct FleetOption {
   std::size_t pool = 0;  // of Fleet::pools
-  Shape shape;
+  Split split;
   double seconds = 0;  // mean, from its start to its end
   double held_to = 0;  // seconds: the statistic that its deadline is held against
   double usd = 0;      // mean, without the cluster's fee and without held nodes
   std::string text;    // the scenario of the job alone in the pool
-  int nodes() const { return shape.nodes; }
+  int nodes() const { return split.nodes; }
 };
 
 struct FleetJob {

@@ -63,7 +63,7 @@ std::vector<Candidate> worth_forecasting(const Question& question, const Space& 
   std::map<Key, Candidate> fastest;
   for (const Candidate& c : space.candidates) {
     if (!std::isfinite(c.cost) || !std::isfinite(c.estimate)) continue;
-    const auto [at, fresh] = fastest.try_emplace({c.site, c.offer, space.shape(c).nodes}, c);
+    const auto [at, fresh] = fastest.try_emplace({c.site, c.offer, space.split(c).nodes}, c);
     if (!fresh && c.time < at->second.time) at->second = c;
   }
   std::map<std::pair<bool, std::string>, std::vector<Candidate>> groups;
@@ -87,13 +87,12 @@ std::vector<Candidate> worth_forecasting(const Question& question, const Space& 
 std::vector<Change> alone(const Question& question, const Space& space, const Candidate& c,
                           const Plan& plan) {
   std::vector<Change> changes = changes_of(question, space, c);
-  const PlannedStrategy& strategy = plan.jobs.front().strategy;
-  const bool counted = strategy.kind == StrategyKind::multi_worker_mirrored ||
-                       strategy.kind == StrategyKind::sharded ||
-                       strategy.kind == StrategyKind::parameter_server;
-  if (counted) changes.emplace_back(SetWorkers{strategy.workers});
+  const PlannedStrategy& strategy = plan.only_job().strategy;
+  const StrategyTraits& traits = traits_of(strategy.kind);
+  if ((traits.gang || traits.servers) && !traits.any_degrees)
+    changes.emplace_back(SetWorkers{strategy.workers});
   const std::string& pool = worker_pool(question.file.scenario).name;
-  const int nodes = space.shape(c).nodes;
+  const int nodes = space.split(c).nodes;
   const bool held = space.offer(c).pricing == CapacityType::reserved;
   changes.emplace_back(SetNodes{pool, {held ? nodes : 0, held ? nodes : 0, nodes}});
   changes.emplace_back(SetAutoscaling{pool, !held});
@@ -116,13 +115,13 @@ double usd_per_hour(HourlyRate rate) { return 1e-9 * double(rate.nano_usd_per_ho
 
 /// What its jobs share, so that jobs of another kind can be on it.
 std::string agrees_on(const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   return fmt::format("{} {} {}", to_text(job.precision),
                      plan.pool_with(Role::worker)->efficiency.stack, job.checkpoint.storage.name);
 }
 
-FleetPool pool_of(const Question& question, const Space& space, const Candidate& c,
-                  const Plan& plan) {
+FleetPool fleet_pool(const Question& question, const Space& space, const Candidate& c,
+                     const Plan& plan) {
   FleetPool pool;
   pool.hardware = space.site(c).hardware;
   pool.offer = space.offer(c);
@@ -169,10 +168,10 @@ Found forecast_alone(const FleetSetting& s, const Question& question, const Spac
   if (!f.feasible) return found.refused = "does not fit in memory", found;
   if (f.unfinished_share > 0) return found.refused = "it does not end in some replication", found;
   if (!f.cost_usd) return found.refused = "no price is known", found;
-  found.pool = pool_of(question, space, c, *plan);
-  if (found.pool.held && found.pool.most_held < space.shape(c).nodes)
+  found.pool = fleet_pool(question, space, c, *plan);
+  if (found.pool.held && found.pool.most_held < space.split(c).nodes)
     return found.refused = "more nodes than are reserved", found;
-  found.option.shape = space.shape(c);
+  found.option.split = space.split(c);
   found.option.seconds = f.time_seconds.mean;
   found.option.held_to =
       probability ? quantile(f.times_seconds, *probability) : f.time_seconds.mean;

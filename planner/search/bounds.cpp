@@ -182,14 +182,14 @@ struct Rates {
   double all = 0, certain = 0;
 };
 
-Rates rates_of(const Site& site, const Shape& shape, const Offer& offer) {
+Rates rates_of(const Site& site, const Split& split, const Offer& offer) {
   Rates rates;
   const bool elastic = offer.restart && offer.restart->kind == RestartKind::elastic;
   if (site.asynchronous || elastic || !offer.known) return rates;  // fewer nodes may do
   const auto usd_second = [](HourlyRate rate, int nodes) {
     return double(rate.nano_usd_per_hour) * 1e-9 / 3600 * nodes;
   };
-  const int base = base_nodes(offer, shape.nodes);
+  const int base = base_nodes(offer, split.nodes);
   rates.certain = usd_second(offer.mix.base_lowest, base);
   for (std::size_t p = 0; p < offer.pools_lowest.size(); ++p) {
     if (std::ranges::count(site.stand_ins, p) > 0) continue;
@@ -199,7 +199,7 @@ Rates rates_of(const Site& site, const Shape& shape, const Offer& offer) {
       for (const std::size_t other : site.stand_ins)
         least = std::min(least, offer.pools_lowest[other]);
     if (worker && offer.mix.patience) least = std::min(least, offer.mix.stand_in_lowest);
-    rates.all += usd_second(least, worker ? shape.nodes - base : shape.parameter_servers);
+    rates.all += usd_second(least, worker ? split.nodes - base : split.parameter_servers);
   }
   rates.all += rates.certain;
   return rates;
@@ -208,9 +208,9 @@ Rates rates_of(const Site& site, const Shape& shape, const Offer& offer) {
 }  // namespace
 
 Bounds bounds_of(const Question& question, const Site& site, const LeastFactors& least,
-                 const Shape& shape, const Offer& offer) {
-  const double work = double(shape.steps) * shape.step_seconds;
-  const Rates rates = rates_of(site, shape, offer);
+                 const Split& split, const Offer& offer) {
+  const double work = double(split.steps) * split.step_seconds;
+  const Rates rates = rates_of(site, split, offer);
   // A rounding of the clock or the ledger must not lift a bound over what it bounds; a drawn price
   // is rounded to a nano-dollar, of a cent an hour 1e-7.
   constexpr double kRounding = 1 - 1e-9, kPriceRounding = 1 - 1e-6;

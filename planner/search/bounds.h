@@ -90,6 +90,6 @@ struct Bounds {
   double deadline = 0, budget = 0;  // of what the limits are held against: seconds, USD
 };
 Bounds bounds_of(const Question& question, const Site& site, const LeastFactors& least,
-                 const Shape& shape, const Offer& offer);
+                 const Split& split, const Offer& offer);
 
 }  // namespace reckon::planner

@@ -31,32 +31,32 @@ constexpr int kDraws = 64;
 constexpr double kEventsOfJob = 30, kEventsOfNode = 4, kEventsOfInterruption = 6;
 
 Interruptions lived_through(const Space& space, const Candidate& c) {
-  const int nodes = space.shape(c).nodes;
+  const int nodes = space.split(c).nodes;
   const Site& site = space.site(c);
   Interruptions by = interruptions_of(site.outside[std::size_t(nodes)], space.offer(c), nodes);
   by.restart += wait_for_spot(site, space.offer(c), nodes);
   // A spare node takes the place of one that is lost, or the job goes on without.
   const auto& how = space.offer(c).restart;
   const bool smaller = how && how->kind == RestartKind::elastic;
-  if (smaller || nodes_paid(space.offer(c), space.shape(c)) > nodes)
+  if (smaller || nodes_paid(space.offer(c), space.split(c)) > nodes)
     by.restart -= site.outside[std::size_t(nodes)].node_seconds;
   return by;
 }
 
 Candidate candidate_of(const Question& question, const Space& space, std::size_t site_index,
-                       std::size_t shape_index, std::size_t offer_index) {
+                       std::size_t split_index, std::size_t offer_index) {
   Candidate c;
   c.site = std::uint32_t(site_index);
-  c.shape = std::uint32_t(shape_index);
+  c.split = std::uint32_t(split_index);
   c.offer = std::uint32_t(offer_index);
   const Site& site = space.site(c);
-  const Shape& shape = space.shape(c);
+  const Split& split = space.split(c);
   const Offer& offer = space.offer(c);
-  const double work = double(shape.steps) * shape.step_seconds;
-  const double start = site.outside[std::size_t(shape.nodes)].start_seconds +
-                       wait_for_spot(site, offer, shape.nodes);
+  const double work = double(split.steps) * split.step_seconds;
+  const double start = site.outside[std::size_t(split.nodes)].start_seconds +
+                       wait_for_spot(site, offer, split.nodes);
   c.time = start + work * stretch_of(lived_through(space, c), work);
-  const int base = base_nodes(offer, shape.nodes);
+  const int base = base_nodes(offer, split.nodes);
   const auto usd_second = [](HourlyRate each, int nodes) {
     return double(each.nano_usd_per_hour) * 1e-9 / 3600 * nodes;
   };
@@ -68,9 +68,9 @@ Candidate candidate_of(const Question& question, const Space& space, std::size_t
   double rate = workers(base, mix.base_reserved, mix.base_lowest, mix.base_price);
   for (std::size_t p = 0; p < offer.pools.size(); ++p)
     if (std::ranges::count(site.stand_ins, p) == 0)
-      rate += p == site.worker ? workers(nodes_paid(offer, shape) - base, offer.reserved,
+      rate += p == site.worker ? workers(nodes_paid(offer, split) - base, offer.reserved,
                                          offer.pools_lowest[p], offer.pools[p])
-                               : usd_second(offer.pools[p], shape.parameter_servers);
+                               : usd_second(offer.pools[p], split.parameter_servers);
   c.cost = offer.known && std::isfinite(c.time) ? rate * c.time : kUnknown;
   // A life is cut at the horizon: it never ended.
   const bool ends = c.time <= LifeOptions{}.horizon.count();
@@ -84,7 +84,7 @@ bool more_promising(const Question& question, const Candidate& a, const Candidat
   const auto key = [&](const Candidate& c) {
     const bool late = question.deadline && c.time > question.deadline->value;
     const bool dear = question.budget && c.cost > question.budget->value;
-    return std::tuple(late || dear, c.estimate, c.time, c.site, c.shape, c.offer);
+    return std::tuple(late || dear, c.estimate, c.time, c.site, c.split, c.offer);
   };
   return key(a) < key(b);
 }
@@ -111,7 +111,7 @@ Space every_candidate(const Question& question, const Catalog& catalog, const Ne
     space.considered += site.considered;
     for (const auto& [reason, count] : site.rejected)
       if (count > 0) space.rejected[reason] += count;
-    for (std::size_t s = 0; s < site.shapes.size(); ++s) {
+    for (std::size_t s = 0; s < site.splits.size(); ++s) {
       // Shares of few nodes round to the same ones.
       std::set<std::tuple<std::string_view, std::string_view, CapacityType, int,
                           std::optional<Seconds>, std::string>>
@@ -119,29 +119,29 @@ Space every_candidate(const Question& question, const Catalog& catalog, const Ne
       std::set<std::tuple<std::string_view, std::string_view, CapacityType, int, int, std::string>>
           pools;
       for (std::size_t o = 0; o < site.offers.size(); ++o) {
-        const Shape& shape = site.shapes[s];
+        const Split& split = site.splits[s];
         const Offer& offer = site.offers[o];
-        const int base = base_nodes(offer, shape.nodes);
+        const int base = base_nodes(offer, split.nodes);
         const bool is_mix = base > 0 || offer.mix.patience;
         if (is_mix && !mixes
                            .emplace(offer.region, offer.zone, offer.mix.base, base,
                                     offer.mix.patience, restart_words(offer))
                            .second)
           ++space.rejected["a mix of the same nodes as another"];
-        else if (base == shape.nodes)
+        else if (base == split.nodes)
           ++space.rejected["a mix that leaves no node to be spot"];
-        else if (!may_restart(offer, shape))
+        else if (!may_restart(offer, split))
           ++space.rejected["the job cannot go on so after a loss"];
-        else if (!within_quotas(offer, shape, site.hardware.per_node))
+        else if (!within_quotas(offer, split, site.hardware.per_node))
           ++space.rejected[kOverQuota];
         else if (question.max_nodes &&
-                 nodes_at_most(offer, shape) + server_nodes(question, shape) > *question.max_nodes)
+                 nodes_at_most(offer, split) + server_nodes(question, split) > *question.max_nodes)
           ++space.rejected[kTooManyNodes];
         else if (const PoolBounds& b = offer.bounds;
                  !is_mix && !question.may.bounds.empty() &&
                  !pools
-                      .emplace(offer.region, offer.zone, offer.pricing, b.least_nodes(shape.nodes),
-                               b.most_nodes(shape.nodes), restart_words(offer))
+                      .emplace(offer.region, offer.zone, offer.pricing, b.least_nodes(split.nodes),
+                               b.most_nodes(split.nodes), restart_words(offer))
                       .second)
           ++space.rejected["a pool of the same nodes as another"];
         else
@@ -176,15 +176,15 @@ int affordable_replications(const Question& question, const Space& space,
 void set_bounds(const Question& question, Space& space, const SpaceOptions& options) {
   Draws draws(options.seed, space.replications);
   for (const Site& site : space.sites)
-    if (!site.shapes.empty()) draws.draw(site);
+    if (!site.splits.empty()) draws.draw(site);
   std::vector<LeastFactors> least(space.sites.size());
   parallel_for(least.size(), options.threads, [&](std::size_t k) {
-    if (!space.sites[k].shapes.empty() && !space.sites[k].offers.empty())
+    if (!space.sites[k].splits.empty() && !space.sites[k].offers.empty())
       least[k] = least_factors(question, space.sites[k], draws);
   });
   for (Candidate& c : space.candidates) {
     const Bounds b =
-        bounds_of(question, space.site(c), least[c.site], space.shape(c), space.offer(c));
+        bounds_of(question, space.site(c), least[c.site], space.split(c), space.offer(c));
     c.bound = b.score;
     c.proven_late = question.deadline && b.deadline > question.deadline->value;
     c.proven_dear = question.budget && b.budget > question.budget->value;
@@ -196,7 +196,7 @@ void set_bounds(const Question& question, Space& space, const SpaceOptions& opti
 double events_of(const Space& space, const Candidate& c) {
   const double longest = LifeOptions{}.horizon.count();
   const double interruptions = std::min(c.time, longest) / lived_through(space, c).every;
-  return kEventsOfJob + kEventsOfNode * space.shape(c).nodes +
+  return kEventsOfJob + kEventsOfNode * space.split(c).nodes +
          kEventsOfInterruption * interruptions;
 }
 
@@ -222,7 +222,7 @@ Expected<Plan> plan_of(const Question& question, const Catalog& catalog, const S
 }
 
 std::vector<Change> changes_of(const Question& question, const Space& space, const Candidate& c) {
-  return changes_for(question, space.site(c).hardware, space.offer(c), space.shape(c));
+  return changes_for(question, space.site(c).hardware, space.offer(c), space.split(c));
 }
 
 }  // namespace reckon::planner

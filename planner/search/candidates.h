@@ -5,11 +5,11 @@
 #include "planner/search/bounds.h"
 #include "planner/space/site.h"
 
-// Every shape in every undominated place, with its bounds, and what a quick look says of it.
+// Every split in every undominated place, with its bounds, and what a quick look says of it.
 namespace reckon::planner {
 
 struct Candidate {
-  std::uint32_t site = 0, shape = 0, offer = 0;
+  std::uint32_t site = 0, split = 0, offer = 0;
   double time = 0, cost = 0;  // at medians, seconds and USD (infinite: no price): to rank by
   double estimate = 0;        // of the score, from these, in its unit (score_of())
   double bound = 0;           // the score is not below, over the space's replications
@@ -26,7 +26,7 @@ struct Space {
   int replications = 0;
 
   const Site& site(const Candidate& c) const { return sites[c.site]; }
-  const Shape& shape(const Candidate& c) const { return sites[c.site].shapes[c.shape]; }
+  const Split& split(const Candidate& c) const { return sites[c.site].splits[c.split]; }
   const Offer& offer(const Candidate& c) const { return sites[c.site].offers[c.offer]; }
 };
 

@@ -16,9 +16,9 @@ std::vector<const Candidate*> fastest_of_each(const Space& space) {
   std::map<std::tuple<std::uint32_t, std::uint32_t, int, int>, const Candidate*> by_nodes;
   for (const Candidate& c : space.candidates) {
     if (!std::isfinite(c.cost) || !std::isfinite(c.time)) continue;
-    const Shape& shape = space.shape(c);
-    const Candidate*& fastest = by_nodes[{c.site, c.offer, shape.nodes, shape.parameter_servers}];
-    if (fastest == nullptr || std::tie(c.time, c.shape) < std::tie(fastest->time, fastest->shape))
+    const Split& split = space.split(c);
+    const Candidate*& fastest = by_nodes[{c.site, c.offer, split.nodes, split.parameter_servers}];
+    if (fastest == nullptr || std::tie(c.time, c.split) < std::tie(fastest->time, fastest->split))
       fastest = &c;
   }
   std::vector<const Candidate*> out;

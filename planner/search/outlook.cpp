@@ -42,14 +42,14 @@ const Outlook::DrawnSite& Outlook::site_of(const Candidate& c) {
 Promise Outlook::of(const Candidate& c) {
   const DrawnSite& drawn = site_of(c);
   Promise promise{true, kNever, kNever, kNever};
-  const Shape& shape = s_.space.shape(c);
-  const Outside& outside = s_.space.site(c).outside[std::size_t(shape.nodes)];
+  const Split& split = s_.space.split(c);
+  const Outside& outside = s_.space.site(c).outside[std::size_t(split.nodes)];
   const bool spot = s_.space.offer(c).pricing == CapacityType::spot;
-  const double work = double(shape.steps) * shape.step_seconds;
+  const double work = double(split.steps) * split.step_seconds;
   const Site& site = s_.space.site(c);
   const Offer& offer = s_.space.offer(c);
-  const Interruptions usual = interruptions_of(outside, offer, shape.nodes);
-  const double wait = wait_for_spot(site, offer, shape.nodes);
+  const Interruptions usual = interruptions_of(outside, offer, split.nodes);
+  const double wait = wait_for_spot(site, offer, split.nodes);
   const double reclaims = spot ? 1 / usual.every - 1 / outside.on_demand.every : 0;
   const double longest = LifeOptions{}.horizon.count();
   std::vector<double> times, costs;

@@ -10,14 +10,14 @@ namespace reckon::planner {
 struct RankedPlan {
   Evaluated result;
   Hardware hardware;
-  Shape shape;
+  Split split;
   Offer offer;
   bool in_front = false;             // no other forecast plan is both faster and cheaper
   std::vector<std::string> binding;  // limits that keep a better score away: "deadline", "budget"
   std::vector<RankedPlan> equals;    // on the same nodes, within kEqualWithin (answer/rows.h)
 };
 
-/// The candidate's hardware, shape and offer beside its forecast.
+/// The candidate's hardware, split and offer beside its forecast.
 RankedPlan ranked(const Space& space, Evaluated evaluated);
 
 /// The plan in full, as `reckon simulate` would make it.

@@ -35,7 +35,7 @@ struct EarlyLimit {
 Need quotas_needed(const Question& q, const Space& space, const Candidate& c) {
   const Hardware& h = space.site(c).hardware;
   const Offer& offer = space.offer(c);
-  const Shape& shape = space.shape(c);
+  const Split& split = space.split(c);
   std::vector<Shortfall> exceeded;
   const auto look = [&](std::optional<CapacityType> type, int nodes) {
     const int quota = quota_for(q, h.provider, offer.region, h.accelerator, type);
@@ -46,10 +46,10 @@ Need quotas_needed(const Question& q, const Space& space, const Candidate& c) {
                        type ? fmt::format("/{}", to_text(*type)) : ""),
            double(quota), used});
   };
-  look(std::nullopt, nodes_at_most(offer, shape));
+  look(std::nullopt, nodes_at_most(offer, split));
   for (const CapacityType type :
        {CapacityType::on_demand, CapacityType::spot, CapacityType::reserved})
-    look(type, nodes_at_most(offer, shape, type));
+    look(type, nodes_at_most(offer, split, type));
   if (exceeded.empty()) return {};
   std::ranges::stable_sort(exceeded, std::ranges::greater{}, [](const Shortfall& s) {
     return s.needed / s.asked;
@@ -93,7 +93,7 @@ std::vector<EarlyLimit> limits_of(const Question& q, const Space& space) {
     out.push_back(
         {LimitKind::nodes, kTooManyNodes, [](Question& other) { other.max_nodes.reset(); },
          [&q](const Space& s, const Candidate& c) {
-           const int nodes = nodes_at_most(s.offer(c), s.shape(c)) + server_nodes(q, s.shape(c));
+           const int nodes = nodes_at_most(s.offer(c), s.split(c)) + server_nodes(q, s.split(c));
            return Need{double(*q.max_nodes), double(nodes), "", {}};
          }});
   if (const auto least = least_over_limit(q, space); least && (q.memory || q.memory_share))

@@ -20,7 +20,7 @@ bool within_quota(const Question& q, const RankedPlan& p) {
   for (const CapacityType type :
        {CapacityType::on_demand, CapacityType::spot, CapacityType::reserved})
     offer.quota_of_type[std::size_t(type)] = quota(type);
-  return within_quotas(offer, p.shape, p.hardware.per_node);
+  return within_quotas(offer, p.split, p.hardware.per_node);
 }
 
 /// Of all nodes for an hour; nullopt: a price is unknown.
@@ -40,8 +40,8 @@ constexpr double kMostEvents = 3000;
 /// What tells one rival from another: of those alike in it the first stands for all.
 using RivalKind = std::tuple<std::uint32_t, std::string, int, StrategyKind>;
 RivalKind kind_of(const Space& space, const Candidate& c) {
-  const Shape& shape = space.shape(c);
-  return {c.site, bought_text(space.offer(c), shape.nodes), shape.nodes, shape.kind};
+  const Split& split = space.split(c);
+  return {c.site, bought_text(space.offer(c), split.nodes), split.nodes, split.kind};
 }
 
 /// Picks rivals from all candidates, which stand most promising first.
@@ -93,7 +93,7 @@ class LeverRivals {
   }
   void add(const Candidate& c, const std::vector<Lever>& levers) {
     for (LeverRival& r : found)
-      if (r.plan.result.candidate.site == c.site && r.plan.result.candidate.shape == c.shape &&
+      if (r.plan.result.candidate.site == c.site && r.plan.result.candidate.split == c.split &&
           r.plan.result.candidate.offer == c.offer) {
         for (const Lever lever : levers)
           if (std::ranges::count(r.levers, lever) == 0) r.levers.push_back(lever);
@@ -115,7 +115,7 @@ class LeverRivals {
 RankedPlan ranked(const Space& space, Evaluated evaluated) {
   RankedPlan p;
   p.hardware = space.site(evaluated.candidate).hardware;
-  p.shape = space.shape(evaluated.candidate);
+  p.split = space.split(evaluated.candidate);
   p.offer = space.offer(evaluated.candidate);
   p.result = std::move(evaluated);
   return p;
@@ -147,7 +147,7 @@ std::vector<RankedPlan> rivals_of(const Space& space, const std::vector<Evaluate
 std::vector<LeverRival> lever_rivals(const Question& question, const Space& space,
                                      const RankedPlan& chosen) {
   LeverRivals rivals(question, space, chosen);
-  const auto& own = chosen.shape;
+  const auto& own = chosen.split;
   const auto other_goods = [&](const Candidate& c) {
     return !same_goods(space.site(c).hardware, chosen.hardware) ||
            space.offer(c).pricing != chosen.offer.pricing;
@@ -155,8 +155,8 @@ std::vector<LeverRival> lever_rivals(const Question& question, const Space& spac
   const auto without_spot = [&](const Candidate& c) {
     return space.offer(c).pricing != CapacityType::spot;
   };
-  const auto fewer = [&](const Candidate& c) { return space.shape(c).nodes < own.nodes; };
-  const auto more = [&](const Candidate& c) { return space.shape(c).nodes > own.nodes; };
+  const auto fewer = [&](const Candidate& c) { return space.split(c).nodes < own.nodes; };
+  const auto more = [&](const Candidate& c) { return space.split(c).nodes > own.nodes; };
   const std::vector<Lever> prices{Lever::price_here, Lever::price_everywhere};
   const std::vector<Lever> others{Lever::reclaims, Lever::network};
   rivals.add_first_of_each(6, other_goods, prices);
@@ -183,11 +183,11 @@ std::vector<RankedPlan> bought_otherwise(const Question& question, const RankedP
       other.offer.pricing = pricing;
       other.offer.mix = {};
       if (region == plan.offer.region &&
-          bought_text(other.offer, plan.shape.nodes) == bought_text(plan.offer, plan.shape.nodes))
+          bought_text(other.offer, plan.split.nodes) == bought_text(plan.offer, plan.split.nodes))
         continue;
       if (!within_quota(question, other)) continue;
       other.result = {};
-      other.result.changes = changes_for(question, other.hardware, other.offer, other.shape);
+      other.result.changes = changes_for(question, other.hardware, other.offer, other.split);
       const auto resolved = resolve(question, other, catalog);
       const auto price = resolved ? hour_of_all_nodes(*resolved) : std::nullopt;
       if (!price || (cheapest && *price >= least)) continue;

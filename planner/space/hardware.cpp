@@ -54,8 +54,8 @@ std::vector<Hardware> with_servers(const Question& q, const Catalog& catalog,
   const Freedom& may = q.may;
   if (may.server_machines.empty()) return kinds;
   const bool beside = std::ranges::count(may.parameter_servers, 0) > 0;
-  const bool others = std::ranges::any_of(
-      may.kinds, [](StrategyKind kind) { return kind != StrategyKind::parameter_server; });
+  const bool others =
+      std::ranges::any_of(may.kinds, [](StrategyKind kind) { return !traits_of(kind).servers; });
   std::vector<Hardware> out;
   for (const Hardware& kind : kinds) {
     if (beside || others) out.push_back(kind);

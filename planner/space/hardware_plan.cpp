@@ -7,21 +7,20 @@
 namespace reckon::planner {
 namespace {
 
-/// A shape that any hardware takes.
-Shape first_shape(const Question& question, const Hardware& hardware) {
-  const bool servers =
-      !hardware.server_machine.empty() ||
-      question.file.scenario.workload->strategy.kind == StrategyKind::parameter_server;
-  Shape shape;
-  shape.parameter_servers = hardware.server_machine.empty() && !colocates_servers(question) ? 0 : 1;
-  shape.kind = servers                   ? StrategyKind::parameter_server
+/// A split that any hardware takes.
+Split first_split(const Question& question, const Hardware& hardware) {
+  const bool servers = !hardware.server_machine.empty() ||
+                       traits_of(question.file.scenario.workload->strategy.kind).servers;
+  Split split;
+  split.parameter_servers = hardware.server_machine.empty() && !colocates_servers(question) ? 0 : 1;
+  split.kind = servers                   ? StrategyKind::parameter_server
                : !hardware.slice.empty() ? StrategyKind::tpu
                : hardware.per_node > 1   ? StrategyKind::mirrored
                                          : StrategyKind::single;
-  return shape;
+  return split;
 }
 
-/// Any batch that each strategy takes. The question's comes with the shape.
+/// Any batch that each strategy takes. The question's comes with the split.
 void take_any_batch(WorkloadSpec& workload) {
   workload.batch_per_accelerator = 1;
   workload.global_batch.reset();
@@ -47,7 +46,7 @@ HardwarePlan::HardwarePlan(const Question& question, const Hardware& hardware,
 
 Diagnostics HardwarePlan::make() {
   file = q_.file;
-  apply_changes(changes_for(q_, h_, offer_, first_shape(q_, h_)), file.scenario);
+  apply_changes(changes_for(q_, h_, offer_, first_split(q_, h_)), file.scenario);
   take_any_batch(*file.scenario.workload);
   auto made = make_plan(file, catalog_);
   if (!made) return std::move(made.error());
@@ -57,10 +56,10 @@ Diagnostics HardwarePlan::make() {
   return {};
 }
 
-Diagnostics HardwarePlan::take(const Shape& shape) {
+Diagnostics HardwarePlan::take(const Split& split) {
   file.scenario.cluster = q_.file.scenario.cluster;
   file.scenario.workload = q_.file.scenario.workload;
-  apply_changes(changes_for(q_, h_, offer_, shape), file.scenario);
+  apply_changes(changes_for(q_, h_, offer_, split), file.scenario);
   file.scenario.workload->restart.reset();  // an offer's
   return planning::resolve_training(plan, file, catalog_);
 }

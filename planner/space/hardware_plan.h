@@ -10,15 +10,15 @@ class HardwarePlan {
   /// A first plan that make_plan takes whatever the batch and the layout are. What is wrong, if it
   /// does not.
   Diagnostics make();
-  /// The plan of a shape on fixed nodes that are bought alike: the scenario of such a candidate,
+  /// The plan of a split on fixed nodes that are bought alike: the scenario of such a candidate,
   /// resolved by the parts of make_plan. What is wrong with it.
-  Diagnostics take(const Shape& shape);
+  Diagnostics take(const Split& split);
 
   Plan plan;
   ScenarioFile file;       // that the plan is of
   std::size_t worker = 0;  // index of the computing pool
   int servers = 0;         // parameter servers, where the question leaves them as they are
-  PlannedWorkload& job() { return plan.jobs.front(); }
+  PlannedWorkload& job() { return plan.only_job(); }
   PlannedPool& workers() { return plan.pools[worker]; }
 
  private:

@@ -32,11 +32,11 @@ std::vector<int> powers_of_two(std::int64_t most) {
 }
 
 /// A node without accelerators computes on its CPUs as one rank.
-int ranks_of_node(const ShapeSource& source) { return std::max(1, source.hardware.per_node); }
+int ranks_of_node(const SplitSource& source) { return std::max(1, source.hardware.per_node); }
 
-class CutShapes {
+class CutSplits {
  public:
-  CutShapes(const ShapeSource& source, Rejections& rejected)
+  CutSplits(const SplitSource& source, Rejections& rejected)
       : s_(source),
         w_(*source.question.file.scenario.workload),
         model_(source.on.job().model, step_setting(source.on.plan, source.on.job())),
@@ -47,7 +47,7 @@ class CutShapes {
                    ? std::vector{Recompute::none, Recompute::selective, Recompute::full}
                    : std::vector{w_.strategy.recompute.value_or(Recompute::none)};
   }
-  std::vector<Shape> shapes;
+  std::vector<Split> splits;
 
   void add_sharded(int nodes) {
     Layout l;
@@ -102,48 +102,48 @@ class CutShapes {
       }
   }
 
-  /// Step times of all shapes, on several threads.
+  /// Step times of all splits, on several threads.
   void time_them() {
     // `steps` follows from the batch alone.
-    for (Shape& shape : shapes) {
-      planning::take_batch(s_.on.job(), *w_.train, shape.layout.global_batch());
-      shape.steps = s_.on.job().steps;
+    for (Split& split : splits) {
+      planning::take_batch(s_.on.job(), *w_.train, split.layout.global_batch());
+      split.steps = s_.on.job().steps;
     }
     const auto tables = tables_by_nodes();
     constexpr std::size_t kChunk = 256;
-    parallel_for((shapes.size() + kChunk - 1) / kChunk, 0, [&](std::size_t chunk) {
-      const std::size_t end = std::min(shapes.size(), (chunk + 1) * kChunk);
-      for (std::size_t k = chunk * kChunk; k < end; ++k) time_it(shapes[k], tables);
+    parallel_for((splits.size() + kChunk - 1) / kChunk, 0, [&](std::size_t chunk) {
+      const std::size_t end = std::min(splits.size(), (chunk + 1) * kChunk);
+      for (std::size_t k = chunk * kChunk; k < end; ++k) time_it(splits[k], tables);
     });
   }
 
  private:
   using TablesByNodes = std::map<int, ResidualTable>;
-  /// What evidence says of the shapes of so many nodes; empty: nothing.
+  /// What evidence says of the splits of so many nodes; empty: nothing.
   TablesByNodes tables_by_nodes() {
     TablesByNodes tables;
     if (!s_.takes_evidence) return tables;
-    for (const Shape& shape : shapes) {
-      if (tables.contains(shape.nodes)) continue;
-      if (!s_.on.take(shape).empty()) continue;  // refused when it is forecast
+    for (const Split& split : splits) {
+      if (tables.contains(split.nodes)) continue;
+      if (!s_.on.take(split).empty()) continue;  // refused when it is forecast
       const EvidenceFeatures f = features_of(s_.on.plan, s_.on.job());
-      tables.emplace(shape.nodes, s_.question.base.evidence->table(f));
+      tables.emplace(split.nodes, s_.question.base.evidence->table(f));
     }
     return tables;
   }
 
   /// As estimate_step says it: no sooner than the input comes.
-  void time_it(Shape& shape, const TablesByNodes& tables) const {
+  void time_it(Split& split, const TablesByNodes& tables) const {
     const PlannedPool& pool = s_.on.workers();
-    const Layout& layout = shape.layout;
+    const Layout& layout = split.layout;
     const double samples = double(layout.global_batch()) / double(layout.accelerators());
     const Seconds input = input_times(pool, s_.on.job(), samples).slowest();
     StepEstimate step = model_.estimate(layout);
     step.step = std::max(step.step + pool.host_step.value, input);
-    shape.step_seconds = step.step.count();
-    const auto table = tables.find(shape.nodes);
+    split.step_seconds = step.step.count();
+    const auto table = tables.find(split.nodes);
     if (table != tables.end())
-      move_by(shape, table->second.at(std::log(double(layout.accelerators())), std::log(samples),
+      move_by(split, table->second.at(std::log(double(layout.accelerators())), std::log(samples),
                                       device_share(step)));
   }
 
@@ -267,16 +267,16 @@ class CutShapes {
       reject(kTooLittleMemory);
       return false;
     }
-    Shape shape;
-    shape.kind = kind;
-    shape.nodes = nodes;
-    shape.layout = l;
-    shapes.push_back(shape);
+    Split split;
+    split.kind = kind;
+    split.nodes = nodes;
+    split.layout = l;
+    splits.push_back(split);
     return true;
   }
   void reject(const char* reason) { ++rejected_[reason]; }
 
-  const ShapeSource& s_;
+  const SplitSource& s_;
   const WorkloadSpec& w_;
   const StepModel model_;
   Rejections& rejected_;
@@ -285,7 +285,7 @@ class CutShapes {
 
 }  // namespace
 
-std::vector<Shape> cut_shapes(const ShapeSource& source, Rejections& rejected) {
+std::vector<Split> cut_splits(const SplitSource& source, Rejections& rejected) {
   const std::vector<int>& nodes = source.question.may.nodes;
   const auto allowed = [&](int n, StrategyKind kind) {
     return std::ranges::count(kinds_for(source, n), kind) > 0;
@@ -295,7 +295,7 @@ std::vector<Shape> cut_shapes(const ShapeSource& source, Rejections& rejected) {
   };
   if (!any(StrategyKind::sharded) && !any(StrategyKind::model_parallel)) return {};
   // The setting's fabric has to hold the largest layout.
-  Shape largest;
+  Split largest;
   largest.kind = StrategyKind::sharded;
   largest.nodes = nodes.back();
   largest.layout.data = nodes.back() * ranks_of_node(source);
@@ -305,13 +305,13 @@ std::vector<Shape> cut_shapes(const ShapeSource& source, Rejections& rejected) {
     ++rejected[wrong.empty() ? "accelerators that the strategy does not use" : wrong.front().what];
     return {};
   }
-  CutShapes made(source, rejected);
+  CutSplits made(source, rejected);
   for (const int n : nodes) {
     if (allowed(n, StrategyKind::sharded)) made.add_sharded(n);
     if (allowed(n, StrategyKind::model_parallel)) made.add_model_parallel(n);
   }
   made.time_them();
-  return std::move(made.shapes);
+  return std::move(made.splits);
 }
 
 }  // namespace reckon::planner

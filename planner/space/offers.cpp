@@ -28,35 +28,36 @@ int base_nodes(const Offer& offer, int nodes) {
   return std::min(nodes, int(std::ceil(offer.mix.share * nodes - kRounding)));
 }
 
-int nodes_at_most(const Offer& offer, const Shape& shape) {
-  if (!offer.made_by.empty()) return offer.of_gang * shape.nodes;
-  const int rest = shape.nodes - base_nodes(offer, shape.nodes);
-  if (offer.mix.patience) return shape.nodes + rest;
-  return std::max(shape.nodes, offer.bounds.most_nodes(shape.nodes)) + spares_of(offer);
+int nodes_at_most(const Offer& offer, const Split& split) {
+  if (!offer.made_by.empty()) return offer.of_gang * split.nodes;
+  const int rest = split.nodes - base_nodes(offer, split.nodes);
+  if (offer.mix.patience) return split.nodes + rest;
+  return std::max(split.nodes, offer.bounds.most_nodes(split.nodes)) + spares_of(offer);
 }
 
-int nodes_at_most(const Offer& offer, const Shape& shape, CapacityType type) {
+int nodes_at_most(const Offer& offer, const Split& split, CapacityType type) {
   if (!offer.made_by.empty())
-    return offer.made_of[std::size_t(type)] ? nodes_at_most(offer, shape) : 0;
-  if (!offer.is_mixed()) return offer.pricing == type ? nodes_at_most(offer, shape) : 0;
-  const int base = base_nodes(offer, shape.nodes), rest = shape.nodes - base;
+    return offer.made_of[std::size_t(type)] ? nodes_at_most(offer, split) : 0;
+  if (!offer.is_mixed()) return offer.pricing == type ? nodes_at_most(offer, split) : 0;
+  const int base = base_nodes(offer, split.nodes), rest = split.nodes - base;
   int nodes = type == CapacityType::spot ? rest : 0;
   if (base > 0 && offer.mix.base == type) nodes += base;
   if (offer.mix.patience && type == CapacityType::on_demand) nodes += rest;
   return nodes;
 }
 
-int server_nodes(const Question& question, const Shape& shape) {
-  return colocates_servers(question) ? 0 : shape.parameter_servers;
+int server_nodes(const Question& question, const Split& split) {
+  return colocates_servers(question) ? 0 : split.parameter_servers;
 }
 
-int nodes_paid(const Offer& offer, const Shape& shape) {
-  return std::max(shape.nodes, offer.bounds.least_nodes(shape.nodes)) + spares_of(offer);
+int nodes_paid(const Offer& offer, const Split& split) {
+  return std::max(split.nodes, offer.bounds.least_nodes(split.nodes)) + spares_of(offer);
 }
 
-bool may_restart(const Offer& offer, const Shape& shape) {
+bool may_restart(const Offer& offer, const Split& split) {
   if (!offer.restart || offer.restart->kind == RestartKind::full) return true;
-  if (shape.kind == StrategyKind::parameter_server || shape.kind == StrategyKind::tpu) return false;
+  const StrategyTraits& strategy = traits_of(split.kind);
+  if (strategy.servers || !strategy.on_machines) return false;
   switch (offer.restart->kind) {
     case RestartKind::full:
     case RestartKind::in_place:
@@ -66,22 +67,21 @@ bool may_restart(const Offer& offer, const Shape& shape) {
     case RestartKind::elastic:
       break;
   }
-  const Layout& l = shape.layout;
-  const bool cut = cuts_the_model(shape.kind);
-  if (!cut && shape.kind != StrategyKind::multi_worker_mirrored) return false;
-  const int copies = cut ? l.data / std::max(1, l.expert) : shape.nodes;
-  const int least = offer.restart->min.value_or((shape.nodes + 1) / 2);
-  return shape.nodes > 1 && copies > 1 && least < shape.nodes;
+  const Layout& l = split.layout;
+  if (!strategy.gang) return false;
+  const int copies = strategy.cuts ? l.data / std::max(1, l.expert) : split.nodes;
+  const int least = offer.restart->min.value_or((split.nodes + 1) / 2);
+  return split.nodes > 1 && copies > 1 && least < split.nodes;
 }
 
-bool within_quotas(const Offer& offer, const Shape& shape, int per_node) {
+bool within_quotas(const Offer& offer, const Split& split, int per_node) {
   const auto within = [per_node](int nodes, int quota) {
     return std::int64_t{nodes} * per_node <= quota;
   };
-  bool all = within(nodes_at_most(offer, shape), offer.quota);
+  bool all = within(nodes_at_most(offer, split), offer.quota);
   for (const CapacityType type :
        {CapacityType::on_demand, CapacityType::spot, CapacityType::reserved})
-    all = all && within(nodes_at_most(offer, shape, type), offer.quota_of_type[std::size_t(type)]);
+    all = all && within(nodes_at_most(offer, split, type), offer.quota_of_type[std::size_t(type)]);
   return all;
 }
 

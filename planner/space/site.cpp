@@ -39,17 +39,17 @@ class SiteMaker {
     FoundOffers found = find_offers(q_, site_.hardware, catalog_, site_.stand_ins, on_);
     site_.offers = std::move(found.offers);
     const auto places = std::int64_t(found.considered);
-    Rejections by_shape;
-    find_shapes(by_shape);
-    std::int64_t made = std::int64_t(site_.shapes.size());
-    for (const auto& [reason, count] : by_shape) {
+    Rejections by_split;
+    find_splits(by_split);
+    std::int64_t made = std::int64_t(site_.splits.size());
+    for (const auto& [reason, count] : by_split) {
       site_.rejected[reason] += count * places;
       made += count;
     }
     for (const auto& [reason, count] : found.left_out)
-      site_.rejected[reason] += count * std::int64_t(site_.shapes.size());
+      site_.rejected[reason] += count * std::int64_t(site_.splits.size());
     site_.considered = made * places;
-    if (!site_.shapes.empty() && !site_.offers.empty()) describe_life();
+    if (!site_.splits.empty() && !site_.offers.empty()) describe_life();
     return std::move(site_);
   }
 
@@ -62,19 +62,19 @@ class SiteMaker {
     return std::move(site_);
   }
 
-  void find_shapes(Rejections& rejected) {
+  void find_splits(Rejections& rejected) {
     if (q_.base.evidence != nullptr) set_memory_residual(on_.plan, *q_.base.evidence);
     const bool evidence = q_.base.evidence != nullptr && takes_evidence(on_.plan);
-    const ShapeSource source{q_, site_.hardware, network_, on_, site_.closest, evidence};
-    site_.shapes = whole_shapes(source, rejected);
-    for (Shape& shape : cut_shapes(source, rejected)) site_.shapes.push_back(shape);
+    const SplitSource source{q_, site_.hardware, network_, on_, site_.closest, evidence};
+    site_.splits = whole_splits(source, rejected);
+    for (Split& split : cut_splits(source, rejected)) site_.splits.push_back(split);
     const bool anywhere =
         std::ranges::any_of(site_.offers, [](const Offer& o) { return o.quota == INT_MAX; });
     if (anywhere || site_.offers.empty()) return;
     int most = 0;
     for (const Offer& offer : site_.offers) most = std::max(most, offer.quota);
-    std::erase_if(site_.shapes, [&](const Shape& shape) {
-      const bool over = std::int64_t{shape.nodes} * site_.hardware.per_node > most;
+    std::erase_if(site_.splits, [&](const Split& split) {
+      const bool over = std::int64_t{split.nodes} * site_.hardware.per_node > most;
       if (over) ++rejected[kOverQuota];
       return over;
     });
@@ -83,16 +83,16 @@ class SiteMaker {
   /// What does not depend on the layout: starts, interruptions, what is assumed.
   void describe_life() {
     const auto largest = std::ranges::max_element(
-        site_.shapes, {}, [](const Shape& s) { return std::pair(s.nodes, s.layout.expert); });
+        site_.splits, {}, [](const Split& s) { return std::pair(s.nodes, s.layout.expert); });
     int most = 0;
-    for (const Shape& shape : site_.shapes) most = std::max(most, shape.nodes);
+    for (const Split& split : site_.splits) most = std::max(most, split.nodes);
     site_.outside.resize(std::size_t(most) + 1);
     std::vector<bool> known(site_.outside.size());
-    for (const Shape& shape : site_.shapes) {
-      if (known[std::size_t(shape.nodes)]) continue;
-      known[std::size_t(shape.nodes)] = true;
-      on_.take(shape);
-      site_.outside[std::size_t(shape.nodes)] = outside();
+    for (const Split& split : site_.splits) {
+      if (known[std::size_t(split.nodes)]) continue;
+      known[std::size_t(split.nodes)] = true;
+      on_.take(split);
+      site_.outside[std::size_t(split.nodes)] = outside();
     }
     on_.take(*largest);
     on_.workers().pricing = q_.may.as_scaled ? made_so_ : riskiest(q_.may.pricing);
@@ -107,12 +107,12 @@ class SiteMaker {
     site_.framework_start = on_.plan.job_start.framework_start.value;
   }
 
-  /// Around each shape's own median: bounds hold for all, so down by the widest range, up by the
+  /// Around each split's own median: bounds hold for all, so down by the widest range, up by the
   /// narrowest.
   void set_range_of_steps() {
     if (q_.base.evidence == nullptr || !takes_evidence(on_.plan)) return;
     const auto [narrowest, widest] =
-        std::ranges::minmax(site_.shapes, {}, &Shape::residual_half_width);
+        std::ranges::minmax(site_.splits, {}, &Split::residual_half_width);
     set_step_factor(on_.plan, 1, std::exp(-widest.residual_half_width),
                     std::exp(narrowest.residual_half_width));
   }

@@ -43,9 +43,9 @@ Interruptions interruptions_of(const Outside& outside, const Offer& offer, int n
 struct Site {
   Hardware hardware;
   std::vector<Offer> offers;                // undominated, dearest last
-  std::vector<Shape> shapes;                // that fit in memory
-  std::vector<Outside> outside;             // by nodes: of shapes[k] at index nodes
-  std::vector<PlanAssumption> assumptions;  // of the largest shape; `set` is not kept
+  std::vector<Split> splits;                // that fit in memory
+  std::vector<Outside> outside;             // by nodes: of splits[k] at index nodes
+  std::vector<PlanAssumption> assumptions;  // of the largest split; `set` is not kept
   int pools = 1;
   std::size_t worker = 0;              // index of the computing pool among the plan's
   std::vector<std::size_t> stand_ins;  // pools whose nodes come in place of the workers' own
@@ -54,7 +54,7 @@ struct Site {
   /// A spot node that is reclaimed so soon after it was asked for costs nothing (0: never), and
   /// what a new node needs before a job works on it: medians, where they are not assumed.
   Seconds free_within{}, image_pull{}, framework_start{};
-  std::int64_t considered = 0;  // shapes with and without memory enough, times all offers
+  std::int64_t considered = 0;  // splits with and without memory enough, times all offers
   Rejections rejected;
   /// Of what does not fit in memory, the one that lacks the least of what it needs.
   std::optional<MemoryEstimate> closest;
@@ -65,7 +65,7 @@ struct Site {
 /// then replace them; 0 where none are asked for.
 double wait_for_spot(const Site& site, const Offer& offer, int nodes);
 
-/// Everything on that hardware: prices of every place, shapes by the question's freedom, memory,
+/// Everything on that hardware: prices of every place, splits by the question's freedom, memory,
 /// one step of each by the step model that the forecast uses.
 Site make_site(const Question& question, const Hardware& hardware, const Catalog& catalog,
                const NetworkModel& network);
@@ -76,8 +76,8 @@ bool is_beyond_runs(const PlannedWorkload& job, std::int64_t global_batch);
 /// Samples of one step that the question allows and that are not beyond the runs.
 std::int64_t most_global_batch(const Question& question, const PlannedWorkload& job);
 
-/// What shapes are made from. The plan takes one after the other.
-struct ShapeSource {
+/// What splits are made from. The plan takes one after the other.
+struct SplitSource {
   const Question& question;
   const Hardware& hardware;
   const NetworkModel& network;
@@ -85,17 +85,17 @@ struct ShapeSource {
   std::optional<MemoryEstimate>& closest;  // Site::closest
   bool takes_evidence = false;             // the question's, and the step model's factor is 1
 };
-/// Moves a shape's step, as the step model has it, by what evidence says of it.
-void move_by(Shape& shape, const Residual& residual);
+/// Moves a split's step, as the step model has it, by what evidence says of it.
+void move_by(Split& split, const Residual& residual);
 /// Does it fit by the question's limits? If not, it may be the closest so far.
-bool fits(const ShapeSource& source, const MemoryEstimate& memory);
+bool fits(const SplitSource& source, const MemoryEstimate& memory);
 /// Kinds of strategy that the question allows on so many nodes of the hardware.
-std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes);
+std::vector<StrategyKind> kinds_for(const SplitSource& source, int nodes);
 
-/// Shapes that fit in memory, with their step. Where the model is not cut, and where it is: every
+/// Splits that fit in memory, with their step. Where the model is not cut, and where it is: every
 /// layout that keeps the rules (sim/scenario/layout.h), of a workload that says its global batch.
-std::vector<Shape> whole_shapes(const ShapeSource& source, Rejections& rejected);
-std::vector<Shape> cut_shapes(const ShapeSource& source, Rejections& rejected);
+std::vector<Split> whole_splits(const SplitSource& source, Rejections& rejected);
+std::vector<Split> cut_splits(const SplitSource& source, Rejections& rejected);
 
 /// Why a candidate was left out, where more than one file says so.
 inline constexpr const char* kTooLittleMemory = "does not fit in memory";

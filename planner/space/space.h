@@ -40,9 +40,9 @@ struct HardwareList {
 };
 HardwareList hardware_for(const Question& question, const Catalog& catalog);
 
-/// The model on so many nodes of one kind. `layout` holds for every kind of strategy: where the
-/// model is not cut, data is the accelerators and micro_batch the batch of one.
-struct Shape {
+/// How the model is split over so many nodes of one kind. `layout` holds for every kind of
+/// strategy: where the model is not cut, data is the accelerators and micro_batch the batch of one.
+struct Split {
   StrategyKind kind = StrategyKind::single;
   int nodes = 1;
   int parameter_servers = 0;
@@ -97,37 +97,42 @@ struct Offer {
 int quota_for(const Question& question, const Provider& provider, const std::string& region,
               const std::string& accelerator, std::optional<CapacityType> type = {});
 /// Are the accelerators of so many nodes within the offer's quotas?
-bool within_quotas(const Offer& offer, const Shape& shape, int per_node);
+bool within_quotas(const Offer& offer, const Split& split, int per_node);
 /// Nodes that stand by.
 inline int spares_of(const Offer& offer) {
   return offer.restart ? offer.restart->spares.value_or(0) : 0;
 }
-/// Can a job of that shape go on after a loss as the offer says?
-bool may_restart(const Offer& offer, const Shape& shape);
+/// Can a job that is split so go on after a loss as the offer says?
+bool may_restart(const Offer& offer, const Split& split);
 /// Nodes of so many that are the mix's base; the others are bought as `pricing` says.
 int base_nodes(const Offer& offer, int nodes);
 /// Of workers, there at once: when a job goes back to spot nodes, those that stood in for them are
 /// still there.
-int nodes_at_most(const Offer& offer, const Shape& shape);
+int nodes_at_most(const Offer& offer, const Split& split);
 /// The same of those that are bought so.
-int nodes_at_most(const Offer& offer, const Shape& shape, CapacityType type);
+int nodes_at_most(const Offer& offer, const Split& split, CapacityType type);
 /// Nodes that hold nothing but parameter servers.
-int server_nodes(const Question& question, const Shape& shape);
+int server_nodes(const Question& question, const Split& split);
 /// Of workers that are paid though nothing interrupts: the gang and spare nodes.
-int nodes_paid(const Offer& offer, const Shape& shape);
+int nodes_paid(const Offer& offer, const Split& split);
 /// "spot", "1 on_demand + 3 spot", "4 spot, on_demand fallback after 10min".
 std::string bought_text(const Offer& offer, int nodes);
 
 /// What turns the question's scenario into that of one candidate.
 std::vector<Change> changes_for(const Question& question, const Hardware& hardware,
-                                const Offer& offer, const Shape& shape);
+                                const Offer& offer, const Split& split);
 /// "2 x a3-highgpu-8g (8 H100-SXM5-80 each)".
 std::string hardware_text(const Hardware& hardware, int nodes);
 /// "checkpoints every 30min on pd-ssd"; "" where neither is free.
 std::string checkpoint_text(const Hardware& hardware);
 /// "elastic restart, at least 12 nodes"; "" where neither file nor question says one.
 std::string restart_words(const Offer& offer);
-/// "sharded, ZeRO-3, micro-batch 2, full recomputation".
-std::string strategy_text(const Shape& shape);
+/// "sharded, ZeRO-3"; "model_parallel, data 4 x tensor 2 x pipeline 1"; "parameter_server, 2
+/// servers".
+std::string split_text(StrategyKind kind, const Layout& layout, int servers);
+/// ", full recomputation"; "" where nothing is computed again.
+std::string recompute_text(const Layout& layout);
+/// "sharded, ZeRO-3, batch 2 x 4, full recomputation".
+std::string strategy_text(const Split& split);
 
 }  // namespace reckon::planner

@@ -21,18 +21,9 @@ struct BaselineRow {
 };
 
 std::string strategy_of(const PlannedWorkload& job) {
-  const PlannedStrategy& s = job.strategy;
-  std::string text(to_text(s.kind));
-  if (s.layout.replica() > 1)
-    text += fmt::format(", tensor {} x pipeline {} x context {}", s.layout.tensor,
-                        s.layout.pipeline, s.layout.context);
-  if (s.layout.expert > 1) text += fmt::format(", expert {}", s.layout.expert);
-  if (s.layout.zero_stage > 0) text += fmt::format(", ZeRO-{}", s.layout.zero_stage);
-  if (s.server_count() > 0) text += fmt::format(", {} servers", s.server_count());
-  if (s.layout.recompute != Recompute::none)
-    text += s.layout.recompute == Recompute::full ? ", full recomputation"
-                                                  : ", selective recomputation";
-  return text;
+  const Layout layout = layout_of(job);
+  return planner::split_text(job.strategy.kind, layout, job.strategy.server_count()) +
+         planner::recompute_text(layout);
 }
 
 std::string batch_of(const PlannedWorkload& job) {
@@ -58,7 +49,7 @@ std::vector<BaselineRow> rows_of(const BaselineInputs& in) {
                     in.best == nullptr ? "no plan fits" : text(*in.best)});
   };
   const auto of_jobs = [&](const char* what, auto&& text) {
-    of_plans(what, [&](const Plan& p) { return std::string(text(p.jobs.front())); });
+    of_plans(what, [&](const Plan& p) { return std::string(text(p.only_job())); });
   };
   of_plans("hardware", [](const Plan& p) { return hardware_text(p); });
   of_jobs("strategy", [](const PlannedWorkload& job) { return strategy_of(job); });
@@ -87,8 +78,8 @@ std::vector<BaselineRow> rows_of(const BaselineInputs& in) {
 /// Two batches do not learn alike: time and cost of equal lengths do not compare equal results.
 std::string other_batch_text(const BaselineInputs& in) {
   if (!in.baseline.plan || in.best == nullptr) return "";
-  const std::int64_t then = in.baseline.plan->jobs.front().global_batch;
-  const std::int64_t now = in.best->jobs.front().global_batch;
+  const std::int64_t then = in.baseline.plan->only_job().global_batch;
+  const std::int64_t now = in.best->only_job().global_batch;
   if (then == now) return "";
   return fmt::format(
       " Their global batches differ ({} samples then, {} now), so convergence may differ.",

@@ -17,7 +17,7 @@ using planner::FewestRow;
 using planner::RankedPlan;
 
 std::int64_t accelerators_rented(const RankedPlan& p) {
-  return std::int64_t{p.shape.nodes} * std::max(1, p.hardware.per_node);
+  return std::int64_t{p.split.nodes} * std::max(1, p.hardware.per_node);
 }
 
 std::string name_of(const FewestRow& row) {
@@ -48,7 +48,7 @@ std::string rows_text(const Fewest& a, int width) {
       rows.row({name_of(r), fmt::format("{}", accelerators_rented(*r.fits)), "none", "", ""});
       add_lines(
           places, "  ",
-          fmt::format("{}: {}; {}", name_of(r), planner::strategy_text(r.fits->shape), r.why_not),
+          fmt::format("{}: {}; {}", name_of(r), planner::strategy_text(r.fits->split), r.why_not),
           width);
       continue;
     }
@@ -58,9 +58,9 @@ std::string rows_text(const Fewest& a, int width) {
               f.cost_usd ? usd_range(*f.cost_usd) : "unknown"});
     add_lines(places, "  ",
               fmt::format("{}: fits as {}; {} by {}, {}", name_of(r),
-                          planner::strategy_text(r.fits->shape),
+                          planner::strategy_text(r.fits->split),
                           has_limits(a) ? "limits met" : "forecast", place_text(*r.meets),
-                          planner::strategy_text(r.meets->shape)),
+                          planner::strategy_text(r.meets->split)),
               width);
   }
   return rows.text() +
@@ -92,14 +92,14 @@ std::string servers_text(const planner::FewestServers& s, int width) {
 Json place_object(const std::optional<RankedPlan>& p) {
   if (!p) return nullptr;
   Json out{{"accelerators", accelerators_rented(*p)},
-           {"nodes", p->shape.nodes},
+           {"nodes", p->split.nodes},
            {"machine", text_or_null(p->hardware.machine)},
            {"slice", text_or_null(p->hardware.slice)},
-           {"strategy", planner::strategy_text(p->shape)}};
+           {"strategy", planner::strategy_text(p->split)}};
   if (p->result.forecast.replications > 0) {
     out["region"] = text_or_null(p->offer.region);
     out["pricing"] = to_text(p->offer.pricing);
-    out["bought"] = planner::bought_text(p->offer, p->shape.nodes);
+    out["bought"] = planner::bought_text(p->offer, p->split.nodes);
     out["overrides"] = planner::texts(p->result.changes);
     out["forecast"] = forecast_object(p->result.forecast);
   }

@@ -158,7 +158,7 @@ struct SvgFront {
 
   static std::string words_of(const RankedPlan& p) {
     return fmt::format("{}, {}: {}; {}", time_value(Seconds{time_of(p)}), usd_value(cost_of(p)),
-                       place_text(p), strategy_text(p.shape));
+                       place_text(p), strategy_text(p.split));
   }
 };
 

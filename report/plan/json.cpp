@@ -19,7 +19,7 @@ std::string_view recompute_word(Recompute mode) {
 }
 
 Json plan_object(const RankedPlan& p) {
-  const Layout& l = p.shape.layout;
+  const Layout& l = p.split.layout;
   return {
       {"provider", to_text(p.hardware.provider)},
       {"region", text_or_null(p.offer.region)},
@@ -28,11 +28,11 @@ Json plan_object(const RankedPlan& p) {
       {"accelerator", text_or_null(p.hardware.accelerator)},
       {"slice", text_or_null(p.hardware.slice)},
       {"accelerators_per_node", p.hardware.per_node},
-      {"nodes", p.shape.nodes},
+      {"nodes", p.split.nodes},
       {"pricing", to_text(p.offer.pricing)},
-      {"bought", planner::bought_text(p.offer, p.shape.nodes)},
-      {"strategy", to_text(p.shape.kind)},
-      {"parameter_servers", p.shape.parameter_servers},
+      {"bought", planner::bought_text(p.offer, p.split.nodes)},
+      {"strategy", to_text(p.split.kind)},
+      {"parameter_servers", p.split.parameter_servers},
       {"data", l.data},
       {"tensor", l.tensor},
       {"pipeline", l.pipeline},

@@ -33,7 +33,7 @@ std::string recommendation(const PlanMemoInputs& m) {
   std::string out = fmt::format(
       "## Recommendation\n\n**{}**, {}: **{}**, **{}** (median; in brackets the 5th to the 95th "
       "percentile).\n\n",
-      markdown_safe(place_text(best)), markdown_safe(planner::strategy_text(best.shape)),
+      markdown_safe(place_text(best)), markdown_safe(planner::strategy_text(best.split)),
       time_range(f.time_seconds), memo_cost(f));
   out += fmt::format("{} of the accelerators' time is training; a step is bound by {}.",
                      format_percent(f.goodput.mean), to_text(f.step.bottleneck));
@@ -62,7 +62,7 @@ std::string alternatives(const PlanMemoInputs& m) {
     if (!one.plan->result.meets_budget) gives += ", misses the budget";
     out += markdown_row(
         {one.what,
-         markdown_safe(place_text(*one.plan) + "; " + planner::strategy_text(one.plan->shape)),
+         markdown_safe(place_text(*one.plan) + "; " + planner::strategy_text(one.plan->split)),
          time_range(o.time_seconds), memo_cost(o), gives});
   }
   return out + "\n";

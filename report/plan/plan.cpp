@@ -91,9 +91,9 @@ std::string region_text(const RankedPlan& p) {
 
 /// "sharded, ZeRO-1, batch 4 or mirrored, batch 4": of equal plans the ways to divide the work.
 std::string strategies_text(const RankedPlan& p) {
-  std::vector<std::string> words{strategy_text(p.shape)};
+  std::vector<std::string> words{strategy_text(p.split)};
   for (const RankedPlan& other : p.equals)
-    if (const std::string word = strategy_text(other.shape); std::ranges::count(words, word) == 0)
+    if (const std::string word = strategy_text(other.split); std::ranges::count(words, word) == 0)
       words.push_back(word);
   constexpr std::size_t kShown = 3;
   if (words.size() <= 1) return words.front();
@@ -109,7 +109,7 @@ std::string strategies_text(const RankedPlan& p) {
 std::string details_text(const RankedPlan& p, bool in_full) {
   const Forecast& f = p.result.forecast;
   std::string text = fmt::format("{}; {} samples a step; ", strategies_text(p),
-                                 format_count(double(p.shape.layout.global_batch())));
+                                 format_count(double(p.split.layout.global_batch())));
   if (in_full) {
     text += fmt::format("{}, bound by {}; goodput {}, {:.1f} interruptions",
                         throughput_text(f.step, f.accelerators, f.tokens_per_sample),
@@ -121,8 +121,8 @@ std::string details_text(const RankedPlan& p, bool in_full) {
   }
   if (const std::string checkpoints = checkpoint_text(p.hardware); !checkpoints.empty())
     text += "; " + checkpoints;
-  if (!p.hardware.server_machine.empty() && p.shape.parameter_servers > 0)
-    text += fmt::format("; servers {} x {}", p.shape.parameter_servers, p.hardware.server_machine);
+  if (!p.hardware.server_machine.empty() && p.split.parameter_servers > 0)
+    text += fmt::format("; servers {} x {}", p.split.parameter_servers, p.hardware.server_machine);
   return text + "; memory " + memory_text(f.memory);
 }
 
@@ -153,9 +153,9 @@ std::string plans_text(const Answer& a, int width) {
     const std::string label = fmt::format("{}", ++number);
     std::vector<std::string> cells{label,
                                    what,
-                                   planner::hardware_text(p.hardware, p.shape.nodes),
+                                   planner::hardware_text(p.hardware, p.split.nodes),
                                    region_text(p),
-                                   planner::bought_text(p.offer, p.shape.nodes),
+                                   planner::bought_text(p.offer, p.split.nodes),
                                    time_value(Seconds{f.time_seconds.p50}),
                                    time_value(Seconds{f.time_seconds.p95}),
                                    mean_cost_text(f)};
@@ -277,7 +277,7 @@ std::string infeasible_text(const Answer& a, int width) {
     add_lines(
         out, "  ",
         fmt::format("{} {}; {}: {}, {}", way_out(r), place_text(r.plan),
-                    strategy_text(r.plan.shape), time_range(r.plan.result.forecast.time_seconds),
+                    strategy_text(r.plan.split), time_range(r.plan.result.forecast.time_seconds),
                     cost_text(r.plan.result.forecast)),
         width);
   return out;
@@ -331,10 +331,10 @@ std::vector<Alternative> alternatives_of(const Answer& a, std::size_t most) {
 }
 
 std::string place_text(const RankedPlan& p) {
-  std::string text = planner::hardware_text(p.hardware, p.shape.nodes);
-  text += fmt::format(", {}, {}", region_text(p), planner::bought_text(p.offer, p.shape.nodes));
-  if (!p.hardware.server_machine.empty() && p.shape.parameter_servers > 0)
-    text += fmt::format(", servers {} x {}", p.shape.parameter_servers, p.hardware.server_machine);
+  std::string text = planner::hardware_text(p.hardware, p.split.nodes);
+  text += fmt::format(", {}, {}", region_text(p), planner::bought_text(p.offer, p.split.nodes));
+  if (!p.hardware.server_machine.empty() && p.split.parameter_servers > 0)
+    text += fmt::format(", servers {} x {}", p.split.parameter_servers, p.hardware.server_machine);
   for (const std::string& more : {checkpoint_text(p.hardware), planner::restart_words(p.offer)})
     if (!more.empty()) text += ", " + more;
   return text;

@@ -155,7 +155,7 @@ std::string measurement_text(const Answer& a, const Measurement& m) {
 std::string told_apart(const RankedPlan& plan, const RankedPlan& from) {
   const std::string place = place_text(plan);
   const bool same = place == place_text(from);
-  return same ? planner::strategy_text(plan.shape) + " on the same" : place;
+  return same ? planner::strategy_text(plan.split) + " on the same" : place;
 }
 
 std::string command_for(const Answer& a, const Measurement& m) {

@@ -19,7 +19,7 @@ std::optional<Domain> domain_named(std::string_view name) {
 
 OwnRow own_row(Plan plan, const NetworkModel& network) {
   set_step_factor(plan, 1, 1, 1);
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const PlannedPool& pool = *plan.pool_with(Role::worker);
   const StepEstimate step = estimate_step(plan, job, network);
   OwnRow row;

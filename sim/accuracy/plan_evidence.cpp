@@ -28,7 +28,7 @@ void name_source(Plan& plan, std::string text) {
   const auto source = static_cast<SourceId>(plan.sources.size());
   plan.sources.push_back({.id = std::string(kEvidenceSource), .reference = std::move(text)});
   for (PlannedPool& pool : plan.pools)
-    if (computes(pool.role) && pool.accelerator) pool.efficiency.step_spread.source = source;
+    if (computes(plan, pool) && pool.accelerator) pool.efficiency.step_spread.source = source;
 }
 
 std::string source_text(const StepEvidence& evidence) {
@@ -108,7 +108,7 @@ bool takes_evidence(const Plan& plan) {
 
 void set_step_factor(Plan& plan, double median, double low, double high) {
   for (PlannedPool& pool : plan.pools)
-    if (computes(pool.role) && pool.accelerator)
+    if (computes(plan, pool) && pool.accelerator)
       pool.efficiency.step_spread = Fact<double>(median, low, high, pool.efficiency.memory.source);
 }
 

@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 2> kUnsaidMemory{"Megatron + Deepspeed Ze
 /// above, and of NVIDIA's DLRM on one GPU, which is its small model [DeepLearningExamples,
 /// PyTorch/Recommendation/DLRM/README.md: "model size" small], a tenth of the one of MLPerf.
 bool says_what_it_keeps(const RunConfiguration& run, const PlannedWorkload& job) {
-  if (run.recompute == "unknown" && cuts_the_model(job.strategy.kind)) return false;
+  if (run.recompute == "unknown" && cuts_the_model(job.strategy)) return false;
   if (run.model == "dlrm" && run.accelerators == 1 && run.framework == "PyTorch") return false;
   return std::ranges::none_of(kUnsaidMemory, [&](std::string_view section) {
     return run.framework.find(section) != std::string_view::npos;
@@ -51,7 +51,7 @@ Predicted predict(const RunConfiguration& run, const Catalog& catalog,
                   const NetworkModel& network) {
   const auto plan = plan_of_run(run, catalog);
   if (!plan) return tl::unexpected(plan.error());
-  const PlannedWorkload& job = plan->jobs.front();
+  const PlannedWorkload& job = plan->only_job();
   const Efficiency& efficiency = plan->pool_with(Role::worker)->efficiency;
   Prediction p;
   const StepEstimate step = estimate_step(*plan, job, network);

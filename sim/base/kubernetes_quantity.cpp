@@ -34,4 +34,8 @@ std::optional<double> kubernetes_quantity(std::string_view text) {
   return number ? std::optional(*number * factor) : std::nullopt;
 }
 
+bool counts_as_gpu(std::string_view resource) {
+  return resource.ends_with("/gpu") || resource == "google.com/tpu";
+}
+
 }  // namespace reckon

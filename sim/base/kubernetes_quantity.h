@@ -8,4 +8,8 @@ namespace reckon {
 /// Its suffix taken in: cores, bytes or a count, by resource.
 std::optional<double> kubernetes_quantity(std::string_view text);
 
+/// Is the resource of a pod an accelerator that queues count as a GPU? Those of device plugins that
+/// end in "/gpu" (nvidia.com, amd.com), and google.com/tpu.
+bool counts_as_gpu(std::string_view resource);
+
 }  // namespace reckon

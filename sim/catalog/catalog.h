@@ -297,6 +297,8 @@ struct LinkClass {
   std::optional<Fact<double>> pieces;  // c of L + w + c sqrt(L w), no unit
   // Factor by which all-reduces that switches add up are faster.
   std::optional<Fact<double>> reduction;
+  /// What one flow moves at most, whatever is printed for the link; nullopt: all of it.
+  std::optional<Fact<BytesPerSecond>> flow;
 };
 
 /// Numbers of the operators' software and of the providers' rules, by key:

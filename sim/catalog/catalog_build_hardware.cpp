@@ -73,6 +73,7 @@ void Builder::links(std::span<const Entry> entries) {
     link.call = reader.optional_fact<Seconds>("call", parse_duration, Need::not_negative);
     link.pieces = reader.optional_fact<double>("pieces", parse_number, Need::not_negative);
     link.reduction = reader.optional_fact<double>("reduction", parse_number);
+    link.flow = reader.optional_fact<BytesPerSecond>("flow", parse_bandwidth);
     if (link.efficiency.high > 1.1)
       reader.complain("efficiency", "a link moves more than is printed for it");
     reader.finish();

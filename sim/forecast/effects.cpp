@@ -109,10 +109,20 @@ std::map<std::string, double> differences(const std::map<std::string, double>& l
   return rows;
 }
 
-void add_step_effects(const Sensitivity& ends, AssumptionEffect& e) {
+void add_step_effects(const Sensitivity& ends, const std::string& whose, AssumptionEffect& e) {
   for (const StepPart& part : kStepParts) {
     const double difference = (ends.high_step.*part.time - ends.low_step.*part.time).count();
-    if (difference != 0) e.effects_seconds.emplace(part.name, difference);
+    if (difference != 0) e.effects_seconds.emplace(whose + std::string(part.name), difference);
+  }
+}
+
+/// Of each job that rests on the assumption, once of those that are alike.
+void add_step_effects(const ForecastSetup& setup, std::size_t assumption, AssumptionEffect& e) {
+  const std::vector<PlannedWorkload>& jobs = setup.plan.jobs;
+  for (std::size_t k = 0; k < jobs.size(); ++k) {
+    const auto& ends = setup.jobs[k].sensitivities[assumption];
+    if (!ends || jobs[k].same_as) continue;
+    add_step_effects(*ends, jobs.size() > 1 ? "jobs." + jobs[k].name + "." : "", e);
   }
 }
 
@@ -169,8 +179,7 @@ std::vector<AssumptionEffect> assumption_effects(const ForecastSetup& setup,
     e.low = a.low;
     e.high = a.high;
     e.effects_seconds = differences(ends[2 * c].seconds_of, ends[2 * c + 1].seconds_of);
-    const auto& of_step = setup.jobs.front().sensitivities[candidates[c]];
-    if (of_step) add_step_effects(*of_step, e);
+    add_step_effects(setup, candidates[c], e);
     if (forecast.cost_usd) {
       e.cost_effect_usd = ends[2 * c + 1].usd - ends[2 * c].usd;
       e.effects_usd = differences(ends[2 * c].usd_of, ends[2 * c + 1].usd_of);

@@ -118,6 +118,23 @@ void summarize_jobs(const std::vector<LifeResult>& lives, SimDuration first, For
   }
 }
 
+/// How each job went on after its losses.
+void summarize_losses(const std::vector<LifeResult>& lives, Forecast& f) {
+  for (std::size_t k = 0; k < f.jobs.size(); ++k) {
+    const auto mean = [&](auto value) {
+      return mean_of(lives, [&](const LifeResult& l) { return value(l.jobs[k]); });
+    };
+    if (auto& restart = f.jobs[k].restart) {
+      restart->smaller = mean([](const JobOutcome& j) { return ratio(j.smaller, j.total); });
+      restart->growths = mean([](const JobOutcome& j) { return double(j.growths); });
+    }
+    if (auto& notice = f.jobs[k].on_notice) {
+      notice->notices = mean([](const JobOutcome& j) { return double(j.notices); });
+      notice->in_time = mean([](const JobOutcome& j) { return double(j.notices_in_time); });
+    }
+  }
+}
+
 /// What one start takes, as mean over all starts of a life: until the gang is placed and ready.
 double start_of(const LifeResult& life, double time) {
   double share = 0;
@@ -182,11 +199,10 @@ double computing_share_of(const std::vector<JobForecast>& jobs) {
   return computing_share(steps);
 }
 
-std::optional<NoticeForecast> notice_of(const Plan& plan, const ForecastSetup& setup) {
-  const PlannedWorkload& job = plan.jobs.front();
+std::optional<NoticeForecast> notice_of(const Plan& plan, const PlannedWorkload& job,
+                                        const JobPace& pace) {
   const bool spot = std::ranges::any_of(
       plan.pools, [](const PlannedPool& p) { return p.pricing == CapacityType::spot; });
-  const JobPace& pace = setup.jobs.front().paced.pace;
   if (!spot || std::holds_alternative<NoReclaim>(plan.reclaim.law) ||
       pace.checkpoint_interval.count() <= 0)
     return std::nullopt;
@@ -207,8 +223,7 @@ std::optional<NoticeForecast> notice_of(const Plan& plan, const ForecastSetup& s
   return n;
 }
 
-std::optional<RestartForecast> restart_of(const Plan& plan) {
-  const PlannedWorkload& planned = plan.jobs.front();
+std::optional<RestartForecast> restart_of(const Plan& plan, const PlannedWorkload& planned) {
   if (!planned.restart && !planned.checkpoint.local) return std::nullopt;
   RestartForecast r;
   if (planned.restart) {
@@ -219,6 +234,18 @@ std::optional<RestartForecast> restart_of(const Plan& plan) {
   }
   r.local = planned.checkpoint.local;
   return r;
+}
+
+/// What the job's step and the plan's rules say of it.
+void describe_pace(const Plan& plan, const PlannedWorkload& planned, const PacedJob& paced,
+                   JobForecast& job) {
+  job.step = paced.step;
+  job.steps = paced.pace.steps;
+  job.delayed = delayed_length(planned, paced.step);
+  job.checkpoint_interval = paced.pace.checkpoint_interval;
+  job.restart = restart_of(plan, planned);
+  if (!job.restart || !job.restart->keeps_state)
+    job.on_notice = notice_of(plan, planned, paced.pace);
 }
 
 /// All that can be said without living a life.
@@ -264,18 +291,13 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
   }
   check_setup(plan, options.threads, options.limits);
   const ForecastSetup setup = make_setup(plan, network);
-  for (std::size_t k = 0; k < f.jobs.size(); ++k) {
-    f.jobs[k].step = setup.jobs[k].paced.step;
-    f.jobs[k].steps = setup.jobs[k].paced.pace.steps;
-  }
+  for (std::size_t k = 0; k < f.jobs.size(); ++k)
+    describe_pace(plan, plan.jobs[k], setup.jobs[k].paced, f.jobs[k]);
   f.step = f.jobs.front().step;
   f.steps = f.jobs.front().steps;
-  f.delayed = delayed_length(plan.jobs.front(), f.step);
   for (const JobForecast& job : f.jobs)
     if (f.engine == kNoEngine) f.engine = job.step.engine;
-  f.checkpoint_interval = setup.jobs.front().paced.pace.checkpoint_interval;
-  f.restart = restart_of(plan);
-  if (!f.restart || !f.restart->keeps_state) f.on_notice = notice_of(plan, setup);
+  f.checkpoint_interval = f.jobs.front().checkpoint_interval;
 
   const double effect_lives =
       options.assumption_effects ? effect_replications(setup, f.replications) : 0;
@@ -288,16 +310,7 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
     summarize_money(plan, lives, f);
     f.purchases = purchases_of(plan, lives);
     f.energy = energy_of(plan, computing_share_of(f.jobs), f.seed, lives);
-    if (f.restart) {
-      f.restart->smaller =
-          mean_of(lives, [](const LifeResult& l) { return ratio(l.smaller, l.total); });
-      f.restart->growths = mean_of(lives, [](const LifeResult& l) { return double(l.growths); });
-    }
-    if (f.on_notice) {
-      f.on_notice->notices = mean_of(lives, [](const LifeResult& l) { return double(l.notices); });
-      f.on_notice->in_time =
-          mean_of(lives, [](const LifeResult& l) { return double(l.notices_in_time); });
-    }
+    summarize_losses(lives, f);
   }
   if (options.assumption_effects)
     f.assumptions =

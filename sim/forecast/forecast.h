@@ -24,7 +24,7 @@ namespace reckon {
 
 struct ServingForecast;  // sim/serving/serving.h
 
-/// How the first job goes on after a loss, where its plan says so, or has checkpoints on its nodes.
+/// How a job goes on after a loss, where its plan says so, or has checkpoints on its nodes.
 struct RestartForecast {
   RestartKind kind = RestartKind::full;
   int spares = 0;            // nodes that stand by
@@ -35,7 +35,7 @@ struct RestartForecast {
   double growths = 0;  // of a mean run, a count
 };
 
-/// What the first job does when the provider says that it takes a spot node back, and how often a
+/// What a job does when the provider says that it takes a spot node back, and how often a
 /// checkpoint of all its nodes is made in time.
 struct NoticeForecast {
   OnNotice policy = OnNotice::save;
@@ -44,7 +44,7 @@ struct NoticeForecast {
   Seconds notice{};          // 0: the provider gives none
   Seconds save{};            // of all nodes, at the medians
   double probability = 0;    // that the save fits into the notice, at the medians
-  double notices = 0;        // of a mean run, a count, to the running job
+  double notices = 0;        // of a mean run, a count, to the job while it runs
   double in_time = 0;        // of them, a count: those after which no work was lost
 };
 
@@ -56,8 +56,10 @@ struct AssumptionEffect {
   std::string key, unit;                 // PlanAssumption's
   double median = 0, low = 0, high = 0;  // in `unit`; 5th and 95th percentile
   /// The same effect by what it falls on; what has none is left out. Time: "training" (steps that
-  /// were kept, with their waits for data), the other causes of badput; of one step of the first
-  /// job: "step.compute", ... (StepParts), there with all other numbers at their medians.
+  /// were kept, with their waits for data), the other causes of badput; of one step:
+  /// "step.compute",
+  /// ... (StepParts), there with all other numbers at their medians. Of several jobs each has its
+  /// own: "jobs.NAME.step.compute".
   std::map<std::string, double> effects_seconds;
   std::map<std::string, double> effects_usd;  // by CostPart
 };
@@ -70,9 +72,13 @@ struct JobForecast {
   StepEstimate step;
   MemoryEstimate memory;
   std::int64_t steps = 0;
+  std::optional<DelayedLength> delayed;  // of asynchronous training to an accuracy: in `steps`
   int accelerators = 0;
-  Quantiles queued_seconds;  // from its submit until it first had all its nodes
-  Quantiles time_seconds;    // from its submit to its end
+  Seconds checkpoint_interval{};            // of useful work; 0: none are made
+  std::optional<RestartForecast> restart;   // nullopt: the plan says nothing of it
+  std::optional<NoticeForecast> on_notice;  // nullopt: no spot node, or no checkpoints
+  Quantiles queued_seconds;                 // from its submit until it first had all its nodes
+  Quantiles time_seconds;                   // from its submit to its end
   Quantiles finish_seconds;
   double unfinished_share = 0;
 };
@@ -89,7 +95,6 @@ struct Forecast {
   std::vector<JobForecast> jobs;  // in the order of the plan
   StepEstimate step;
   std::int64_t steps = 0;
-  std::optional<DelayedLength> delayed;  // of asynchronous training to an accuracy: in `steps`
   int accelerators = 0;
   std::int64_t tokens_per_sample = 0;  // tokens_per_sample()
   MemoryEstimate memory;
@@ -108,9 +113,7 @@ struct Forecast {
   std::array<double, kInterruptionCauses> interruptions{};  // counts, means of a run
   Quantiles interruptions_total;
   Seconds checkpoint_interval{};
-  std::optional<RestartForecast> restart;   // nullopt: the plan says nothing of it
-  std::optional<NoticeForecast> on_notice;  // nullopt: no spot node, or no checkpoints
-  double unfinished_share = 0;              // replications that never finished
+  double unfinished_share = 0;  // replications that never finished
   std::string unfinished_reason;
   std::string prices_as_of, catalog_digest;
   std::vector<std::string> calibrations;

@@ -25,18 +25,18 @@ int next_solved(int live, int workers) {
 /// Wall time of a step's worth of samples with so many workers; 0: the job cannot be so small.
 Seconds step_of_smaller(const Plan& plan, const NetworkModel& network, int workers) {
   Plan changed = plan;
-  changed.jobs.front() = with_fewer_workers(plan.jobs.front(), workers);
-  const PlannedWorkload& job = changed.jobs.front();
+  changed.only_job() = with_fewer_workers(plan.only_job(), workers);
+  const PlannedWorkload& job = changed.only_job();
   if (!estimate_memory(changed, job).fits()) return Seconds{0};
   const Seconds step = estimate_step(changed, job, network).step;
   if (job.restart->batch == ElasticBatch::fixed) return step;
-  return step * (double(plan.jobs.front().global_batch) / double(job.global_batch));
+  return step * (double(plan.only_job().global_batch) / double(job.global_batch));
 }
 
 /// Of an elastic job: as many workers as whole copies have, from its fewest on. Of many sizes some
 /// are solved; between two the rate is interpolated.
 void add_smaller_sizes(const Plan& plan, const NetworkModel& network, std::vector<Seconds>& steps) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const int each = workers_of_a_copy(job);
   const int most = job.strategy.workers / each;
   const int least = std::max(1, (job.restart->min_workers + each - 1) / each);
@@ -101,7 +101,7 @@ double ratio(Seconds changed, Seconds median) {
 }
 
 PaceFactors factors_of(const Plan& plan, const StepEstimate& step, const PacedJob& median) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   PaceFactors f;
   f.step = ratio(step.step, median.step.step);
   f.evaluation = ratio(evaluation_time(plan, job, step) * job.evaluations,
@@ -144,7 +144,7 @@ LocalTierPace local_pace(const Plan& plan, const PlannedWorkload& job, const Ste
 
 PacedJob make_pace(const Plan& plan, const NetworkModel& network) {
   RECKON_CHECK(plan.jobs.size() == 1);
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   StepCache cache(plan, job, network);
   PacedJob result;
   result.step = cache.at(job.strategy.workers);
@@ -175,9 +175,9 @@ std::vector<Sensitivity> sensitivities(Plan& scratch,
                                        const std::vector<PlanAssumption>& assumptions,
                                        const PacedJob& median, const NetworkModel& network) {
   std::vector<Sensitivity> result(assumptions.size());
-  const PlannedWorkload& job = scratch.jobs.front();
+  const PlannedWorkload& job = scratch.only_job();
   std::optional<ModelFold> fold;  // no assumption changes the model
-  if (job.strategy.kind != StrategyKind::parameter_server) fold.emplace(job.model);
+  if (!job.strategy.servers) fold.emplace(job.model);
   for (std::size_t i = 0; i < assumptions.size(); ++i) {
     const PlanAssumption& a = assumptions[i];
     if (!a.affects_step) continue;

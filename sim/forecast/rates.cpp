@@ -16,7 +16,8 @@ RunRates rates_of(const Plan& plan) {
   rates.billing = plan.billing;
   for (const PlannedPool& pool : plan.pools) {
     if (pool.stands_in_for) continue;  // its nodes come in place of others that were counted
-    const int used = nodes_used(plan, pool);
+    int used = 0;
+    for (const PlannedWorkload& job : plan.jobs) used = std::max(used, nodes_used(plan, job, pool));
     const int nodes = pool.autoscaling ? std::max(used, pool.nodes_min) : pool.nodes_initial;
     if (nodes > 0)
       rates.pools.push_back({pool.name, nodes, pool.price, pool.reservation, pool.minimum_rental});

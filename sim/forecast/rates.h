@@ -25,7 +25,7 @@ struct RunRates {
 };
 
 /// Prices of the plan must be known. Nodes of a pool that scales are those that the strategy uses,
-/// of another all that it has.
+/// of several jobs the one that uses most of the pool; of another pool all that it has.
 RunRates rates_of(const Plan& plan);
 
 /// Of a model that reads token sequences, padding included; 0: of another.

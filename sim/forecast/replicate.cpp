@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/base/check.h"
 #include "sim/base/random.h"
 
 namespace reckon {
@@ -148,6 +149,7 @@ ForecastSetup make_setup(const Plan& plan, const NetworkModel& network) {
 }
 
 double step_factor(const ForecastSetup& setup, std::uint64_t seed, std::uint32_t replication) {
+  RECKON_CHECK(setup.jobs.size() == 1);
   PaceFactors factors;
   double spread = 1;
   for (std::size_t i = 0; i < setup.assumptions.size(); ++i) {
@@ -173,7 +175,7 @@ Replicator::Replicator(const ForecastSetup& setup) : setup_(setup) {
 
 JobPace Replicator::pace_of(std::size_t k, const PaceFactors& factors) const {
   const Plan& plan = *plans_[k];
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   JobPace pace = setup_.jobs[k].paced.pace;
   const double longer = job.samples_factor.value;
   pace.steps = std::int64_t(std::ceil(double(pace.steps) * longer));
@@ -216,7 +218,7 @@ LifeResult Replicator::run(std::uint64_t seed, std::uint32_t replication, std::o
       requests_[k] = requests_[*planned.same_as];
       requests_[k].submit = SimTime{} + to_clock(planned.submit);
     } else {
-      requests_[k] = request_of(plans_[k]->jobs.front(), pace_of(k, factors[k]));
+      requests_[k] = request_of(plans_[k]->only_job(), pace_of(k, factors[k]));
     }
   }
 

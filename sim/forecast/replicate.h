@@ -58,7 +58,7 @@ struct ForecastSetup {
 };
 ForecastSetup make_setup(const Plan& plan, const NetworkModel& network);
 
-/// What a replication's draws make of a step of the first job, over its step at the medians.
+/// What a replication's draws make of a step of a plan with one job, over its step at the medians.
 double step_factor(const ForecastSetup& setup, std::uint64_t seed, std::uint32_t replication);
 
 /// One assumption held at a score instead of its draw; all else keeps its draws (common random

@@ -11,11 +11,15 @@ namespace reckon {
 namespace {
 
 /// Memory changes no time: its effect is that a step that is forecast may not run at all.
-void warn_of_tight_memory(const Forecast& f, std::vector<std::string>& warnings) {
-  if (!f.memory.fits() || f.memory.fits_at(kRiskOfAPlan)) return;
-  warnings.push_back(
-      fmt::format("memory is tight: {} on each accelerator; a plan may have {:.0f} %",
-                  memory_text(f.memory), 100 * kRiskOfAPlan));
+void warn_of_tight_memory(const Plan& plan, const Forecast& f, std::vector<std::string>& warnings) {
+  for (std::size_t k = 0; k < f.jobs.size(); ++k) {
+    const MemoryEstimate& memory = f.jobs[k].memory;
+    if (plan.jobs[k].same_as || !memory.fits() || memory.fits_at(kRiskOfAPlan)) continue;
+    warnings.push_back(
+        fmt::format("memory{} is tight: {} on each accelerator; a plan may have {:.0f} %",
+                    f.jobs.size() > 1 ? " of job " + f.jobs[k].name : "", memory_text(memory),
+                    100 * kRiskOfAPlan));
+  }
 }
 
 }  // namespace
@@ -38,7 +42,7 @@ bool is_extrapolated(const Plan& plan) {
 
 std::vector<std::string> warnings_of(const Plan& plan, const Forecast& f) {
   std::vector<std::string> warnings = plan.warnings;
-  warn_of_tight_memory(f, warnings);
+  warn_of_tight_memory(plan, f, warnings);
   if (f.unfinished_share > 0) {
     const auto runs = std::llround(f.unfinished_share * f.replications);
     warnings.push_back(fmt::format(

@@ -66,7 +66,7 @@ std::optional<Seconds> newest(std::span<const OwnRun> runs, const OwnRun& questi
 }  // namespace
 
 OwnRun own_question(const Plan& plan, std::string machine) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const PlannedStrategy& s = job.strategy;
   OwnRun q;
   q.machine = std::move(machine);

@@ -15,8 +15,7 @@ Rebound rebind(const RunArtifact& planned, const ThisMachine& here) {
   const PlannedPool* workers = plan.pool_with(Role::worker);
   if (here.rates == nullptr || workers == nullptr || !workers->measured_rates) return bound;
   if (here.passes)
-    if (const auto took = here.passes(*workers, plan.jobs.front()))
-      set_measured_passes(plan, *took);
+    if (const auto took = here.passes(*workers, plan.only_job())) set_measured_passes(plan, *took);
   bound.run = own_question(plan, here.name);
   bound.evidence = set_own_evidence(plan, here.runs, *bound.run);
   return bound;

@@ -35,7 +35,7 @@ void scale_time(Fact<Seconds>& fact, double by) {
 Plan at_speed(const Plan& plan, double by, const TrialFit& measured) {
   Plan scaled = plan;
   for (PlannedPool& pool : scaled.pools) {
-    if (!computes(pool.role)) continue;
+    if (!computes(scaled, pool)) continue;
     scale(pool.cpu_flops_per_vcpu, by, measured);
     scale(pool.cpu_memory_bandwidth_per_vcpu, by, measured);
     Efficiency& e = pool.efficiency;
@@ -51,7 +51,7 @@ Plan at_speed(const Plan& plan, double by, const TrialFit& measured) {
 
 Seconds step_of(const Plan& plan, const NetworkModel& network) {
   const auto alone = one_worker(plan);
-  return estimate_step(*alone, alone->jobs.front(), network).step;
+  return estimate_step(*alone, alone->only_job(), network).step;
 }
 
 }  // namespace

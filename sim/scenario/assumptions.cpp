@@ -130,7 +130,7 @@ void add_cpus(Table& table, const PlannedPool& pool, std::size_t i) {
 
 void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
   const PlannedPool& pool = plan.pools[i];
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const PlannedStrategy& strategy = job.strategy;
   const std::string key = fmt::format("pools.{}.", pool.name);
   table.add(
@@ -144,83 +144,81 @@ void add_pool(AssumptionTable& table, const Plan& plan, std::size_t i) {
     table.add(
         "creation of the node pool " + pool.name, key + "pool_creation", "s",
         kLife, [i](auto& p) -> auto& { return p.pools[i].pool_creation; });
-  const bool computing = computes(pool.role);
+  const bool computing = computes(plan, pool);
+  const bool coordinates = pool.role == Role::chief && !computing;  // nothing waits for its node
   if (computing) add_pass(table, pool, i, job.model, job.precision);
   if (computing && !pool.accelerator)
     table.add(
         "a worker's own time of a step in pool " + pool.name, key + "host_step", "s",
         kStep, [i](auto& p) -> auto& { return p.pools[i].host_step; });
   // Updates of variables run on the servers' CPUs, without a server process on the first worker's.
-  const bool serves =
-      pool.role == Role::parameter_server || (strategy.kind == StrategyKind::parameter_server &&
-                                              strategy.server_count() == 0 && computing);
-  if (serves || !pool.accelerator) add_cpus(table, pool, i);
+  const bool serves = pool.role == Role::parameter_server ||
+                      (strategy.servers && strategy.server_count() == 0 && computing);
+  if (serves || (!pool.accelerator && !coordinates)) add_cpus(table, pool, i);
   const bool peers = computing && pool.accelerator && pool.accelerators_per_node > 1 &&
                      strategy.accelerators() > 1;
-  const bool nodes =
-      !pool.slice && (strategy.server_count() > 0 ||
+  const bool nodes = !pool.slice && !coordinates &&
+                     (strategy.server_count() > 0 ||
                       strategy.accelerators() > std::max(1, pool.accelerators_per_node) ||
                       (!pool.accelerator && strategy.workers > 1));
   add_link(table, plan, i, peers, nodes);
 }
 
 void add_input_and_storage(AssumptionTable& table, const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const auto storage = "storage " + job.checkpoint.storage.name;
   table.add(
       "size of a sample of " + job.dataset.name, "dataset.bytes_per_sample", "B", kStep,
-      [](auto& p) -> auto& { return p.jobs.front().dataset.bytes_per_sample; });
+      [](auto& p) -> auto& { return p.only_job().dataset.bytes_per_sample; });
   table.add(
       "decoding of a sample of " + job.dataset.name, "dataset.decode_cpu_seconds", "vCPU s", kStep,
-      [](auto& p) -> auto& { return p.jobs.front().dataset.decode_cpu_seconds; });
+      [](auto& p) -> auto& { return p.only_job().dataset.decode_cpu_seconds; });
   table.add(
       "reading from " + storage, "storage.read_per_node", "B/s", kStep,
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.storage.read_per_node; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.storage.read_per_node; });
   if (job.checkpoint.mode == CheckpointSpec::Mode::none) return;
   table.add(
       "writing to " + storage, "storage.write_per_node", "B/s", kLife,
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.storage.write_per_node; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.storage.write_per_node; });
   table.add(
       "latency of " + storage, "storage.latency", "s", kLife,
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.storage.latency; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.storage.latency; });
   table.add(
       "fixed part of saving a checkpoint", "checkpoint.save_overhead", "s", kLife,
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.save_overhead; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.save_overhead; });
 }
 
 /// Published runs lie around the law by which training to an accuracy is as long as it is.
 void add_length(AssumptionTable& table, const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   if (!job.convergence) return;
   table.add(
       fmt::format("samples to {:.1f} % against the law's", 100 * job.convergence->accuracy),
       fmt::format("{}.{}.{}.{:g}.{}", kSamplesFactor, job.model.name(), job.dataset.name,
                   job.convergence->accuracy, job.convergence->starts_from),
-      "factor", kLife, [](auto& p) -> auto& { return p.jobs.front().samples_factor; });
+      "factor", kLife, [](auto& p) -> auto& { return p.only_job().samples_factor; });
 }
 
 /// Which rows of embedding tables a batch touches.
 void add_ids(AssumptionTable& table, const Plan& plan) {
-  const auto& servers = plan.jobs.front().strategy.servers;
+  const auto& servers = plan.only_job().strategy.servers;
   if (!servers || !servers->sparse_embeddings) return;
   table.add(
       "skew of the ids of embedding tables (exponent of a Zipf law)", "workload.zipf_exponent",
-      "exponent", kStep, [](auto& p) -> auto& { return p.jobs.front().zipf_exponent; });
+      "exponent", kStep, [](auto& p) -> auto& { return p.only_job().zipf_exponent; });
 }
 
 /// Several processes that wait for each other; what the framework reserves decides whether a step
 /// fits, not how long it takes.
 void add_framework(AssumptionTable& table, const Plan& plan) {
-  const PlannedStrategy& strategy = plan.jobs.front().strategy;
-  const bool waits =
-      strategy.kind == StrategyKind::parameter_server || planning::waits_for_all(strategy);
+  const PlannedStrategy& strategy = plan.only_job().strategy;
+  const bool waits = strategy.servers.has_value() || planning::waits_for_all(strategy);
   if (strategy.layout.expert > 1)
     table.add(
         "rows of the busiest expert-parallel rank above the mean", "framework.expert_imbalance",
         "fraction", kStep, [](auto& p) -> auto& { return p.framework.expert_imbalance; });
   if (plan.framework.overlap_slowdown.value > 0 &&
-      (strategy.kind == StrategyKind::mirrored ||
-       strategy.kind == StrategyKind::multi_worker_mirrored || cuts_the_model(strategy.kind)))
+      (traits_of(strategy.kind).accelerated || traits_of(strategy.kind).gang))
     table.add(
         "arithmetic slowed by transfers beside it", "framework.overlap_slowdown", "fraction", kStep,
         [](auto& p) -> auto& { return p.framework.overlap_slowdown; });

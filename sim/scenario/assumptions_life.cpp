@@ -7,7 +7,7 @@ namespace reckon::planning {
 
 /// What decides whether a save fits into the notice of a reclaim.
 void add_notice(AssumptionTable& table, const Plan& plan) {
-  const PlannedCheckpoint& checkpoint = plan.jobs.front().checkpoint;
+  const PlannedCheckpoint& checkpoint = plan.only_job().checkpoint;
   const bool spot = std::any_of(plan.pools.begin(), plan.pools.end(), [](const PlannedPool& p) {
     return p.pricing == CapacityType::spot;
   });
@@ -16,10 +16,10 @@ void add_notice(AssumptionTable& table, const Plan& plan) {
     return;
   table.add(
       "time from a reclaim's notice until the program is told", "checkpoint.notice_reaction", "s",
-      kLife, [](auto& p) -> auto& { return p.jobs.front().checkpoint.notice.reaction; });
+      kLife, [](auto& p) -> auto& { return p.only_job().checkpoint.notice.reaction; });
   table.add(
       "spread of the nodes' times to write a checkpoint", "checkpoint.writer_spread", "fraction",
-      kLife, [](auto& p) -> auto& { return p.jobs.front().checkpoint.notice.writer_spread; });
+      kLife, [](auto& p) -> auto& { return p.only_job().checkpoint.notice.writer_spread; });
 }
 
 void add_start(AssumptionTable& table) {
@@ -45,9 +45,7 @@ void add_egress(AssumptionTable& table, const Plan& plan) {
         [](auto& p) -> auto& { return p.egress.between_zones; });
 }
 
-bool waits_for_all(const PlannedStrategy& strategy) {
-  return strategy.kind == StrategyKind::multi_worker_mirrored || cuts_the_model(strategy.kind);
-}
+bool waits_for_all(const PlannedStrategy& strategy) { return traits_of(strategy.kind).gang; }
 
 void add_disruptions(AssumptionTable& table, const Plan& plan) {
   if (plan.shortage.on) {
@@ -73,7 +71,7 @@ void add_disruptions(AssumptionTable& table, const Plan& plan) {
     table.add(
         "replacement of a failed node", "failures.repair", "s", kLife,
         [](auto& p) -> auto& { return p.failures.repair; });
-    if (waits_for_all(plan.jobs.front().strategy)) {
+    if (waits_for_all(plan.only_job().strategy)) {
       table.add(
           "failures in which the job hangs", "failures.hang_share", "fraction", kLife,
           [](auto& p) -> auto& { return p.failures.hang_share; });

@@ -32,17 +32,18 @@ std::vector<const PlannedPool*> gang_pools(const PlannedCluster& cluster) {
   return pools;
 }
 
+bool computes(const PlannedCluster& cluster, const PlannedPool& pool) {
+  if (pool.role != Role::chief) return pool.role == Role::worker;
+  return std::ranges::none_of(cluster.pools, [&](const PlannedPool& workers) {
+    return workers.role == Role::worker &&
+           (workers.slice.has_value() > pool.slice.has_value() ||
+            workers.accelerator.has_value() != pool.accelerator.has_value());
+  });
+}
+
 std::vector<const PlannedPool*> computing_pools(const PlannedCluster& cluster) {
   std::vector<const PlannedPool*> pools = gang_pools(cluster);
-  const auto coordinates = [&](const PlannedPool* chief) {
-    return chief->role == Role::chief &&
-           std::ranges::any_of(cluster.pools, [&](const PlannedPool& pool) {
-             return pool.role == Role::worker &&
-                    (pool.slice.has_value() > chief->slice.has_value() ||
-                     pool.accelerator.has_value() != chief->accelerator.has_value());
-           });
-  };
-  std::erase_if(pools, coordinates);
+  std::erase_if(pools, [&](const PlannedPool* pool) { return !computes(cluster, *pool); });
   RECKON_CHECK(!pools.empty());
   return pools;
 }
@@ -50,7 +51,7 @@ std::vector<const PlannedPool*> computing_pools(const PlannedCluster& cluster) {
 Plan plan_of_job(const Plan& plan, std::size_t job) {
   Plan alone = plan;
   alone.jobs = {plan.jobs[job]};
-  alone.jobs.front().same_as.reset();
+  alone.only_job().same_as.reset();
   return alone;
 }
 
@@ -82,12 +83,6 @@ void change_batch(PlannedWorkload& job, std::int64_t global_batch) {
   const double epochs = job.total_samples / job.dataset.samples.value.v;
   job.evaluations = std::ceil(epochs / *job.evaluate_every_epochs - kRounding);
 }
-
-bool cuts_the_model(StrategyKind kind) {
-  return kind == StrategyKind::sharded || kind == StrategyKind::model_parallel;
-}
-
-bool stops_recomputing(StrategyKind kind) { return kind == StrategyKind::sharded; }
 
 Optimizer default_optimizer(SampleUnit unit) {
   return unit == SampleUnit::sequence ? Optimizer::adamw : Optimizer::sgd_momentum;

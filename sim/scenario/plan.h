@@ -53,9 +53,12 @@ struct Plan : PlanOrigin, PlannedCluster, PlannedTraining {};
 /// The pools of the chief and of the workers, the chief's first; without the fallback pools of
 /// another.
 std::vector<const PlannedPool*> gang_pools(const PlannedCluster& cluster);
-/// Those of them whose processes compute, one at least: in TensorFlow the chief (AI Platform's
-/// master) is a worker too. A chief without the accelerators that the workers have (BASIC_TPU's, in
-/// front of a slice) tells them what to do and computes nothing.
+/// Do processes on the pool's nodes compute? Those of workers do, and in TensorFlow the chief (AI
+/// Platform's master) is a worker too. A chief without the accelerators that the workers have
+/// (BASIC_TPU's, in front of a slice) tells them what to do and computes nothing. A fallback pool
+/// does what the pool does that it is a fallback of.
+bool computes(const PlannedCluster& cluster, const PlannedPool& pool);
+/// The gang's pools that compute, one at least.
 std::vector<const PlannedPool*> computing_pools(const PlannedCluster& cluster);
 
 /// Resolves names, fills in defaults, applies the service's rules (valid GPU counts, where a GPU is
@@ -80,6 +83,7 @@ struct AssumptionOf {
   std::function<void(Where&, double)> set;
 };
 using PlanAssumption = AssumptionOf<Plan>;
+/// Of a plan with one job (plan_of_job()).
 std::vector<PlanAssumption> assumptions_of(const Plan& plan);
 /// Those of a pool that a pass of the model on one of its accelerators, or CPUs, rests on.
 std::vector<AssumptionOf<PlannedCluster>> assumptions_of_pass(const PlannedCluster& cluster,

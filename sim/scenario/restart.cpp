@@ -17,8 +17,7 @@ int workers_of_a_copy(const PlannedWorkload& job) {
 
 bool copies_hold_all(const PlannedWorkload& job) {
   const PlannedStrategy& s = job.strategy;
-  return s.layout.zero_stage == 0 &&
-         (s.kind == StrategyKind::multi_worker_mirrored || s.kind == StrategyKind::model_parallel);
+  return s.layout.zero_stage == 0 && traits_of(s.kind).gang;
 }
 
 PlannedWorkload with_fewer_workers(PlannedWorkload job, int workers) {

@@ -22,7 +22,7 @@ Writers writers_of(const Plan& plan, const PlannedWorkload& job) {
   const PlannedPool* first = computing_pools(plan).front();
   if (job.strategy.servers && job.strategy.servers->colocated)
     return {first, job.strategy.servers->count};
-  if (!cuts_the_model(job.strategy.kind)) return {first, 1};
+  if (!cuts_the_model(job.strategy)) return {first, 1};
   const PlannedStrategy& s = job.strategy;
   const int per_node =
       std::max(1, first->accelerators_per_node / std::max(1, s.accelerators_per_worker));
@@ -71,8 +71,7 @@ Seconds copy_time(const PlannedWorkload& job, const Writers& w) {
   BytesPerSecond rate =
       double(pool.machine.vcpus) * pool.cpu_memory_bandwidth_per_vcpu.value / 2.0;  // read, written
   if (pool.accelerator && pool.role != Role::parameter_server) {
-    const int copies =
-        cuts_the_model(job.strategy.kind) ? std::max(1, pool.accelerators_per_node) : 1;
+    const int copies = cuts_the_model(job.strategy) ? std::max(1, pool.accelerators_per_node) : 1;
     rate = double(copies) * pool.accelerator->host_bandwidth.value;
   }
   return rate.v > 0 ? checkpoint_bytes(job) / double(w.count) / rate : Seconds{0};

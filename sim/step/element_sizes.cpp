@@ -28,9 +28,7 @@ ElementSizes element_sizes(Precision precision, const OptimizerCost& optimizer, 
   return e;
 }
 
-bool fp32_variables(const PlannedStrategy& s) {
-  return s.kind == StrategyKind::tpu || s.kind == StrategyKind::parameter_server;
-}
+bool fp32_variables(const PlannedStrategy& s) { return traits_of(s.kind).fp32_variables; }
 
 ElementSizes element_sizes(const PlannedWorkload& job) {
   return element_sizes(job.precision, optimizer_cost(job.model, job.optimizer),

@@ -17,7 +17,7 @@ namespace reckon {
 
 namespace {
 
-bool is_served(const PlannedStrategy& s) { return s.kind == StrategyKind::parameter_server; }
+bool is_served(const PlannedStrategy& s) { return s.servers.has_value(); }
 
 /// With so many workers of those that the plan has; 0: all.
 Layout live_layout(const PlannedWorkload& job, int live_workers) {
@@ -31,7 +31,7 @@ Layout live_layout(const PlannedWorkload& job, int live_workers) {
 
 /// A pipeline each stage of which has its own pools; layers: as they were.
 void take_mixed_step(BareStep& bare, const Plan& plan, const PlannedWorkload& job,
-                     const ModelFold& fold, const NetworkModel& network, const Layout& layout) {
+                     const ModelFold& fold, const CollectiveCost& cost, const Layout& layout) {
   std::map<std::size_t, StepModel> models;
   StageModels stages;
   for (const auto& pools : job.stage_pools) {
@@ -40,10 +40,8 @@ void take_mixed_step(BareStep& bare, const Plan& plan, const PlannedWorkload& jo
       of.push_back(
           &models.try_emplace(pool, fold, step_setting(plan, job, plan.pools[pool])).first->second);
   }
-  const SimulatedCollectives cost(network);
-  const bool by_formula = network.by_formula() != ByFormula::none;
   std::vector<LayerTime> layers = std::move(bare.estimate.layers);
-  bare.estimate = StepModel::estimate_mixed(stages, layout, by_formula ? nullptr : &cost);
+  bare.estimate = StepModel::estimate_mixed(stages, layout, cost);
   bare.estimate.layers = std::move(layers);
   bare.peak = StepModel::mean_peak(stages);
 }
@@ -51,9 +49,8 @@ void take_mixed_step(BareStep& bare, const Plan& plan, const PlannedWorkload& jo
 /// Of pools with different accelerators the slowest sets the pace, but where a pipeline has its own
 /// for each stage.
 BareStep layout_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold,
-                     const NetworkModel& network, int live_workers) {
+                     const CollectiveCost& cost, int live_workers) {
   const Layout layout = live_layout(job, live_workers);
-  const bool by_formula = network.by_formula() != ByFormula::none;
   BareStep bare;
   StepEstimate& e = bare.estimate;
   bare.accelerators = layout.accelerators();
@@ -62,15 +59,14 @@ BareStep layout_step(const Plan& plan, const PlannedWorkload& job, const ModelFo
   const PlannedPool* slowest = nullptr;
   for (const PlannedPool* pool : computing_pools(plan)) {
     const StepModel model(fold, step_setting(plan, job, *pool));
-    StepEstimate of_pool =
-        by_formula ? model.estimate(layout) : model.estimate(layout, SimulatedCollectives(network));
+    StepEstimate of_pool = model.estimate(layout, cost);
     if (slowest && of_pool.compute <= e.compute) continue;
     slowest = pool;
     e = std::move(of_pool);
     e.layers = model.layer_times(layout);
     bare.peak = model.setting().on_cpus() ? FlopsPerSecond{} : model.setting().processor.peak;
   }
-  if (!job.stage_pools.empty()) take_mixed_step(bare, plan, job, fold, network, layout);
+  if (!job.stage_pools.empty()) take_mixed_step(bare, plan, job, fold, cost, layout);
   if (e.waiting_for_host.count() > 0) {  // as much of every layer
     const double longer = e.compute / (e.compute - e.waiting_for_host);
     for (LayerTime& t : e.layers) {
@@ -84,7 +80,7 @@ BareStep layout_step(const Plan& plan, const PlannedWorkload& job, const ModelFo
     e.sent_per_worker =
         e.sent_per_worker * (std::max(1, job.strategy.accelerators_per_worker) / double(on_node));
   }
-  if (e.communication.count() > 0) e.engine = by_formula ? kClosedForms : network.name();
+  if (e.communication.count() > 0) e.engine = cost.engine();
   return bare;
 }
 
@@ -174,7 +170,8 @@ StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job,
 StepEstimate estimate_step(const Plan& plan, const PlannedWorkload& job, const ModelFold& fold,
                            const NetworkModel& network, int live_workers) {
   RECKON_CHECK(!is_served(job.strategy));
-  return whole_step(layout_step(plan, job, fold, network, live_workers), plan, job, network,
+  const auto cost = cost_in_layouts(network);
+  return whole_step(layout_step(plan, job, fold, *cost, live_workers), plan, job, network,
                     live_workers);
 }
 

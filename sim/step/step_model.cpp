@@ -138,12 +138,8 @@ StepModel::StepModel(const ModelFold& fold, StepSetting setting)
   core_.cores = setting_.processor.cores;
 }
 
-StepEstimate StepModel::estimate(const Layout& layout) const {
-  return estimate_with(layout, ClosedForms{});
-}
-
 StepEstimate StepModel::estimate(const Layout& layout, const CollectiveCost& cost) const {
-  return estimate_with(layout, cost);
+  return with_type_of(cost, [&](const auto& of_type) { return estimate_with(layout, of_type); });
 }
 
 /// What a model says of one layout: times and states of its blocks, ready for each stage.
@@ -277,9 +273,9 @@ FlopsPerSecond StepModel::mean_peak(const StageModels& stages) {
 }
 
 StepEstimate StepModel::estimate_mixed(const StageModels& stages, const Layout& layout,
-                                       const CollectiveCost* cost) {
-  return cost != nullptr ? estimate_mixed_with(stages, layout, *cost)
-                         : estimate_mixed_with(stages, layout, ClosedForms{});
+                                       const CollectiveCost& cost) {
+  return with_type_of(
+      cost, [&](const auto& of_type) { return estimate_mixed_with(stages, layout, of_type); });
 }
 
 MemoryEstimate StepModel::memory(const Layout& layout) const {

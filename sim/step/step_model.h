@@ -60,16 +60,12 @@ class StepModel {
   ///   step   = m max pass + (sum pass - max pass) / v + gradients + update
   /// m micro-batches, v parts a stage; the second term is the bubble, (p - 1) / v passes where
   /// stages are alike [Narayanan et al. 2021, Sec. 2.2].
-  ///
-  /// Collectives in closed form:
-  StepEstimate estimate(const Layout& layout) const;
-  /// As `cost` says they take.
-  StepEstimate estimate(const Layout& layout, const CollectiveCost& cost) const;
+  StepEstimate estimate(const Layout& layout, const CollectiveCost& cost = ClosedForms{}) const;
   /// The same of a pipeline whose stages run on different accelerators: of each stage its own
   /// arithmetic and links within a node; the slowest stage sets the pace, and the update that takes
-  /// longest ends the step. `cost`: nullptr: closed forms.
+  /// longest ends the step.
   static StepEstimate estimate_mixed(const StageModels& stages, const Layout& layout,
-                                     const CollectiveCost* cost);
+                                     const CollectiveCost& cost);
   /// Peak of an accelerator of a pipeline whose stages run on different ones, the mean; 0: some are
   /// CPUs, of which nobody prints one.
   static FlopsPerSecond mean_peak(const StageModels& stages);

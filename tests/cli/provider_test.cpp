@@ -68,6 +68,21 @@ TEST_CASE("a provider of a user's catalog is planned and compared with others") 
   CHECK_THAT(compared.out, Contains("on-nimbus"));
 }
 
+TEST_CASE("a plan without a file asks every provider that rents on demand and on spot") {
+  const Workspace w;
+  const std::string question =
+      "plan --model resnet50 --epochs 1 --accelerator T4 --nodes 1 --pricing on_demand "
+      "--replications 10 --format json";
+  const auto places_of = [&](const std::string& options) {
+    const Output plan = w.run(question + options);
+    INFO(plan.out << plan.err);
+    REQUIRE(plan.code == 0);
+    return plan.out;
+  };
+  CHECK_THAT(places_of(kCatalog), Contains("nimbus"));  // the least for one T4
+  CHECK_THAT(places_of(""), !Contains("nimbus"));
+}
+
 TEST_CASE("a provider of a user's catalog is exported and imported by its own labels") {
   const Workspace w;
   const std::string file = w.write("nimbus.yaml", training(kProviderSpot));

@@ -133,7 +133,7 @@ TEST_CASE("what no candidate chooses of a strategy stays as the scenario has it"
              "{nodes: 2..4, layout: any}"});
   int own = 0;
   for (const planner::Candidate& c : t.space.candidates) {
-    if (t.space.shape(c).kind != StrategyKind::model_parallel) continue;
+    if (t.space.split(c).kind != StrategyKind::model_parallel) continue;
     ++own;
     const auto made = planner::plan_of(t.question, shipped_catalog(), t.space, c);
     REQUIRE(made);
@@ -151,11 +151,11 @@ TEST_CASE("the search takes a step of the job that make_plan resolves") {
       REQUIRE(made);
       planner::HardwarePlan on(t.question, t.space.site(c).hardware, shipped_catalog());
       REQUIRE(on.make().empty());
-      REQUIRE(on.take(t.space.shape(c)).empty());
+      REQUIRE(on.take(t.space.split(c)).empty());
       Plan same = *made;
       same.jobs = on.plan.jobs;
       CHECK(digest_of(same) == digest_of(*made));
-      CHECK(t.space.shape(c).steps == made->jobs.front().steps);
+      CHECK(t.space.split(c).steps == made->jobs.front().steps);
     }
   }
 }

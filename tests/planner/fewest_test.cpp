@@ -46,7 +46,7 @@ TEST_CASE("one accelerator less than the fewest does not hold the training") {
   const planner::Fewest answer = fewest_of(llama("1..12"));
   REQUIRE(answer.rows.size() == 1);
   REQUIRE(answer.rows.front().fits);
-  const int least = answer.rows.front().fits->shape.nodes;
+  const int least = answer.rows.front().fits->split.nodes;
   CHECK(least >= 4);  // 128 GB of state over 40 GB each are more than three
   CHECK(answer.meets_all());
   const planner::Fewest less = fewest_of(llama(fmt::format("1..{}", least - 1)));
@@ -60,8 +60,8 @@ TEST_CASE("one node less than the fewest misses the deadline") {
   const std::string limits = "  deadline: 12h@90%\n";
   const planner::Fewest answer = fewest_of(llama("1..32", limits));
   REQUIRE(answer.rows.front().meets);
-  const int least = answer.rows.front().meets->shape.nodes;
-  CHECK(least > answer.rows.front().fits->shape.nodes);
+  const int least = answer.rows.front().meets->split.nodes;
+  CHECK(least > answer.rows.front().fits->split.nodes);
   CHECK(answer.rows.front().meets->result.meets_all());
   const planner::Answer less =
       answer_of(llama(fmt::format("1..{}", least - 1), limits), shipped_catalog());

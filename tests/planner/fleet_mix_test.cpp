@@ -59,7 +59,7 @@ Fleet random_fleet(std::uint32_t which, int most_jobs, int most_options) {
     for (int i = 0; i < n; ++i) {
       FleetOption o;
       o.pool = std::size_t(dice.from(0, pools - 1));
-      o.shape.nodes = dice.from(1, 3);
+      o.split.nodes = dice.from(1, 3);
       o.seconds = dice.real(1, 8) * kHour;
       o.held_to = o.seconds * dice.real(1, 1.3);
       o.usd = f.pools[o.pool].held ? 0 : o.nodes() * o.seconds / kHour * dice.real(0.5, 2);

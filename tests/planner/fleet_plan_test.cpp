@@ -51,7 +51,7 @@ planner::FleetAnswer fleet_of(const std::string& text) {
   return std::move(*answer);
 }
 
-const planner::FleetPool& pool_of(const planner::FleetAnswer& a, std::size_t job) {
+const planner::FleetPool& pool_of_job(const planner::FleetAnswer& a, std::size_t job) {
   const auto& option = a.fleet.options[a.fleet.jobs[job].kind][a.choice->runs[job].option];
   return a.fleet.pools[option.pool];
 }
@@ -64,8 +64,8 @@ TEST_CASE("a reserved node is paid for the period, used or not, and the file of 
   REQUIRE(a.replay);
   REQUIRE(a.replay->pools.size() == 1);
   const planner::ReplayedPool& pool = a.replay->pools.front();
-  CHECK(pool_of(a, 0).held);
-  CHECK(pool_of(a, 1).held);
+  CHECK(pool_of_job(a, 0).held);
+  CHECK(pool_of_job(a, 1).held);
   CHECK(a.choice->held[pool.pool] == 1);
   CHECK(pool.text.find("nodes: {initial: 1, min: 1, max: 1}") != std::string::npos);
   CHECK(pool.text.find("pricing: reserved") != std::string::npos);
@@ -114,8 +114,8 @@ TEST_CASE("a choice whose replay misses a deadline is taken back, and the next o
   INFO(fmt::format("mean {} h, 95 % {} h", mean / kFleetHour, held_to / kFleetHour));
   CHECK(a.solved_again == 1);
   CHECK(a.replay->meets_all());
-  CHECK(pool_of(a, 0).held);
-  CHECK_FALSE(pool_of(a, 1).held);
+  CHECK(pool_of_job(a, 0).held);
+  CHECK_FALSE(pool_of_job(a, 1).held);
   // Where there is no other node the first choice stands and does not hold.
   const planner::FleetAnswer none = fleet_of(two_jobs(submit, deadlines, "reserved"));
   REQUIRE(none.replay);

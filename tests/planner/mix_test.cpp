@@ -221,14 +221,14 @@ TEST_CASE("no bound of a mix lies above what it bounds") {
       const planner::Offer& offer = space.offer(e.candidate);
       draws.draw(site);
       const planner::Bounds b = planner::bounds_of(q, site, planner::least_factors(q, site, draws),
-                                                   space.shape(e.candidate), offer);
+                                                   space.split(e.candidate), offer);
       CHECK(b.score <= e.score);
       CHECK(b.deadline <= e.late);
       CHECK(b.budget <= e.dear);
       CHECK(b.score > 0);
-      CHECK(space.shape(e.candidate).step_seconds ==
+      CHECK(space.split(e.candidate).step_seconds ==
             Approx(e.forecast.step.step.count()).epsilon(1e-12));
-      CHECK(space.shape(e.candidate).steps == e.forecast.steps);
+      CHECK(space.split(e.candidate).steps == e.forecast.steps);
       mixed += offer.mix.share > 0 || offer.mix.patience ? 1 : 0;
     }
   }
@@ -266,7 +266,7 @@ TEST_CASE("between all spot and all on demand a deadline makes mixes the cheapes
     const planner::Answer a = best_with(share * late);
     if (a.plans.empty()) break;
     const planner::RankedPlan& p = a.plans.front();
-    chosen.insert(planner::bought_text(p.offer, p.shape.nodes));
+    chosen.insert(planner::bought_text(p.offer, p.split.nodes));
   }
   INFO(fmt::format("{}", fmt::join(chosen, "; ")));
   CHECK(std::ranges::any_of(chosen, [](const std::string& words) {
@@ -293,7 +293,7 @@ TEST_CASE("the plan file of a mix is its plan, digit for digit") {
     const auto written = planner::plan_file(question, p, *resolved, "0.1.0", ".");
     REQUIRE(written);
     INFO(*written);
-    const std::string words = planner::bought_text(p.offer, p.shape.nodes);
+    const std::string words = planner::bought_text(p.offer, p.split.nodes);
     seen.insert(words);
     CHECK(written->find(words) != std::string::npos);
     const auto file = parse_scenario(*written, "plan.yaml");

@@ -27,7 +27,7 @@ Choice choice_of(const planner::RankedPlan& plan) {
           plan.hardware.per_node,
           plan.offer.region,
           std::string(to_text(plan.offer.pricing)),
-          plan.shape.nodes};
+          plan.split.nodes};
 }
 
 /// Those that differ from it in one thing, within the space.

@@ -84,16 +84,16 @@ TEST_CASE("no bound lies above what it bounds") {
       draws.draw(site);
       const auto least = planner::least_factors(q, site, draws);
       const planner::Bounds b =
-          planner::bounds_of(q, site, least, space.shape(e.candidate), space.offer(e.candidate));
+          planner::bounds_of(q, site, least, space.split(e.candidate), space.offer(e.candidate));
       CHECK(b.score <= e.score);
       CHECK(b.deadline <= e.late);
       CHECK(b.budget <= e.dear);
       if (!site.asynchronous) CHECK(b.score > 0);
       ++compared;
       // The step that ranked it is the step that was forecast.
-      CHECK(space.shape(e.candidate).step_seconds ==
+      CHECK(space.split(e.candidate).step_seconds ==
             Approx(e.forecast.step.step.count()).epsilon(1e-12));
-      CHECK(space.shape(e.candidate).steps == e.forecast.steps);
+      CHECK(space.split(e.candidate).steps == e.forecast.steps);
     }
   }
   CHECK(compared > 100);

@@ -109,8 +109,8 @@ TEST_CASE(
   CHECK(answer.plans.size() == 4);  // 100% is fixed, and is one plan with it
   std::set<std::string> bought;
   for (const planner::RankedPlan& p : answer.plans) {
-    bought.insert(planner::bought_text(p.offer, p.shape.nodes));
-    CHECK(p.shape.nodes == 2);
+    bought.insert(planner::bought_text(p.offer, p.split.nodes));
+    CHECK(p.split.nodes == 2);
   }
   CHECK(bought == std::set<std::string>{"spot", "spot, in a pool of 0..2", "spot, 1 of them spare",
                                         "spot, in a pool of 2..4"});
@@ -136,7 +136,7 @@ TEST_CASE("parameter servers vary in number and machine, and each is paid") {
   std::set<std::pair<std::string, int>> seen;
   std::set<double> costs;
   for (const planner::RankedPlan& p : answer.plans) {
-    seen.emplace(p.hardware.server_machine, p.shape.parameter_servers);
+    seen.emplace(p.hardware.server_machine, p.split.parameter_servers);
     costs.insert(p.result.forecast.cost_usd->mean);
     CHECK(p.result.forecast.node_hours.size() == 2);
   }
@@ -173,7 +173,7 @@ TEST_CASE(
       "  vary: {accelerator: [T4], machine: [n1-standard-16], nodes: 3..4, strategy: any}\n";
   const planner::Answer few = answer_to(pools_text_of(vary + "  max_nodes: 3\n"));
   REQUIRE_FALSE(few.plans.empty());
-  for (const planner::RankedPlan& p : few.plans) CHECK(p.shape.nodes == 3);
+  for (const planner::RankedPlan& p : few.plans) CHECK(p.split.nodes == 3);
 
   const planner::Answer none = answer_to(pools_text_of(vary + "  max_nodes: 2\n"));
   REQUIRE(none.infeasible);
@@ -216,7 +216,7 @@ TEST_CASE("quotas by how nodes are bought: stand-ins count against those on dema
   const auto bought = [&](const std::string& quota) {
     std::set<std::string> out;
     for (const planner::RankedPlan& p : answer_to(pools_text_of(vary + quota)).plans)
-      out.insert(planner::bought_text(p.offer, p.shape.nodes));
+      out.insert(planner::bought_text(p.offer, p.split.nodes));
     return out;
   };
   const std::string mixed = "2 spot, on_demand fallback after 10min";
@@ -237,7 +237,7 @@ TEST_CASE("colocated parameter servers are no more than the nodes, and no nodes 
     for (const planner::RankedPlan& p : answer_to(text).plans) {
       CHECK(p.result.refused.empty());
       CHECK(simulated(text, p).time_seconds.mean == p.result.forecast.time_seconds.mean);
-      out.emplace(p.shape.nodes, p.shape.parameter_servers);
+      out.emplace(p.split.nodes, p.split.parameter_servers);
     }
     return out;
   };

@@ -1,4 +1,5 @@
 #include "planner/remedies.h"
+#include "planner/space/space.h"
 
 #include <catch2/catch.hpp>
 #include <set>
@@ -201,6 +202,15 @@ TEST_CASE("what changes, in words") {
         "one more worker as sharded, ZeRO-2");
   CHECK(words(2, job(2, "{kind: sharded, workers: 2, zero_stage: 1}")) ==
         "the same workers as sharded, ZeRO-1");
+}
+
+TEST_CASE("a run's change and a plan's candidate name a split alike") {
+  const Layout layout{.data = 4, .tensor = 2, .expert = 2, .micro_batch = 3};
+  const std::string split = split_text(StrategyKind::model_parallel, layout, 0);
+  CHECK(split == "model_parallel, data 4 x tensor 2 x pipeline 1, expert 2");
+  CHECK(strategy_text({.kind = StrategyKind::model_parallel, .nodes = 1, .layout = layout}) ==
+        split + ", batch 3");
+  CHECK(split_text(StrategyKind::parameter_server, {}, 2) == "parameter_server, 2 servers");
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST_CASE("every way to restart that the file frees is a plan, simulated as its 
     CHECK(plan->jobs[0].strategy.workers == 4);
     const int spares = plan->jobs[0].restart->spares;
     CHECK(plan->pools[0].nodes_initial == 4 + spares);
-    CHECK(planner::nodes_at_most(p.offer, p.shape) == 4 + spares);
+    CHECK(planner::nodes_at_most(p.offer, p.split) == 4 + spares);
     const auto network = make_fluid_network();
     CHECK(make_forecast(*plan, *network).time_seconds.mean == p.result.forecast.time_seconds.mean);
   }
@@ -97,14 +97,14 @@ TEST_CASE("a scenario's own restart is kept, and its spares are beside the nodes
   const planner::Answer answer = restart_answer(restart_text(
       "  vary: {pricing: [spot, on_demand]}\n", "  restart: {kind: warm_spare, spares: 1}\n"));
   CHECK(ways_of(answer) == std::set<std::string>{"1 warm spare"});
-  for (const planner::RankedPlan& p : answer.plans) CHECK(p.shape.nodes == 3);
+  for (const planner::RankedPlan& p : answer.plans) CHECK(p.split.nodes == 3);
 }
 
 TEST_CASE("a job of one node is not elastic") {
   const planner::Answer answer =
       restart_answer(restart_text("  vary: {nodes: 1..2, restart: [full, elastic]}\n"));
   for (const planner::RankedPlan& p : answer.plans)
-    if (p.shape.nodes == 1) CHECK(planner::restart_words(p.offer) == "full restart");
+    if (p.split.nodes == 1) CHECK(planner::restart_words(p.offer) == "full restart");
   CHECK(ways_of(answer).size() == 2);
 }
 

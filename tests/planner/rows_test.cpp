@@ -17,7 +17,7 @@ namespace {
 
 planner::RankedPlan point(double seconds, double usd) {
   planner::RankedPlan p;
-  p.result.candidate.shape = std::uint32_t(seconds);
+  p.result.candidate.split = std::uint32_t(seconds);
   p.result.forecast.time_seconds.mean = seconds;
   p.result.forecast.cost_usd.emplace().mean = usd;
   return p;
@@ -40,7 +40,7 @@ TEST_CASE("plans within 1 % on the same nodes are one row, and none is lost") {
     in_rows += 1 + row.equals.size();
     for (const planner::RankedPlan& other : row.equals) {
       CHECK(planner::same_hardware(other.hardware, row.hardware));
-      CHECK(other.shape.nodes == row.shape.nodes);
+      CHECK(other.split.nodes == row.split.nodes);
       CHECK(other.offer.region == row.offer.region);
       CHECK(other.result.score >= row.result.score);
       CHECK(other.result.forecast.cost_usd->mean ==

@@ -84,17 +84,17 @@ TEST_CASE("nodes are searched where Karpenter makes them, and bounds exclude non
   const planner::Answer all = scaled_answer(text, false), pruned = scaled_answer(text, true);
   REQUIRE_FALSE(all.plans.empty());
   REQUIRE_FALSE(pruned.plans.empty());
-  CHECK(pruned.plans.front().shape.nodes == all.plans.front().shape.nodes);
+  CHECK(pruned.plans.front().split.nodes == all.plans.front().split.nodes);
   CHECK(pruned.plans.front().result.score == all.plans.front().result.score);
   const planner::RankedPlan& best = all.plans.front();
-  CHECK_THAT(planner::bought_text(best.offer, best.shape.nodes),
+  CHECK_THAT(planner::bought_text(best.offer, best.split.nodes),
              Contains("spot") && Contains("on_demand") && Contains("by Karpenter"));
   // The forecast is that of `reckon simulate` with the changes: Karpenter's choices are in it.
   const auto plan = planner::plan_with(test::question_of(text, shipped_catalog()),
                                        best.result.changes, shipped_catalog());
   REQUIRE(plan);
   CHECK(plan->karpenter.has_value());
-  CHECK(plan->pools.front().nodes_max == best.shape.nodes);
+  CHECK(plan->pools.front().nodes_max == best.split.nodes);
   CHECK(plan->pools.front().nodes_initial == 0);
   CHECK(plan->pools.size() > 1);
 }
@@ -107,11 +107,11 @@ TEST_CASE("every score is at least its bound where other pools replace the worke
     const planner::Answer all = scaled_answer(text, false), pruned = scaled_answer(text, true);
     for (const planner::RankedPlan& p : pruned.plans) {
       const auto same = std::ranges::find_if(
-          all.plans, [&](const planner::RankedPlan& q) { return q.shape.nodes == p.shape.nodes; });
+          all.plans, [&](const planner::RankedPlan& q) { return q.split.nodes == p.split.nodes; });
       REQUIRE(same != all.plans.end());
       CHECK(same->result.score == p.result.score);
     }
-    CHECK(pruned.plans.front().shape.nodes == all.plans.front().shape.nodes);
+    CHECK(pruned.plans.front().split.nodes == all.plans.front().split.nodes);
   }
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("flex-start's nodes are searched, and named as what they are") {
       scaled_answer(scaled_text(kFlexStart, "  vary: {nodes: [1, 2]}\n  objective: time\n"), true);
   REQUIRE_FALSE(answer.plans.empty());
   const planner::RankedPlan& best = answer.plans.front();
-  CHECK(best.shape.nodes == 2);
+  CHECK(best.split.nodes == 2);
   CHECK(planner::bought_text(best.offer, 2) == "flex_start_queued by the cluster-autoscaler");
 }
 

@@ -149,7 +149,7 @@ std::string fed_by_few_vcpus(std::string_view limits) {
 }  // namespace
 
 TEST_CASE("the quick look times a step as the forecast does, whatever waits for input") {
-  // Shapes that cut the model and such that do not.
+  // Splits that cut the model and such that do not.
   std::string text = fed_by_few_vcpus("");
   const std::string any = "strategy: any";
   text.replace(text.find(any), any.size(), "strategy: [single, sharded]");
@@ -166,11 +166,11 @@ TEST_CASE("the quick look times a step as the forecast does, whatever waits for 
   int cut = 0, fed_slowly = 0;
   for (const planner::RankedPlan& p : answer->plans) {
     const StepEstimate& step = p.result.forecast.step;
-    INFO(p.result.changes.size() << " changes, " << p.shape.nodes << " nodes");
-    CHECK(p.shape.step_seconds == Approx(step.step.count()).epsilon(1e-9));
-    cut += p.shape.kind == StrategyKind::sharded ? 1 : 0;
+    INFO(p.result.changes.size() << " changes, " << p.split.nodes << " nodes");
+    CHECK(p.split.step_seconds == Approx(step.step.count()).epsilon(1e-9));
+    cut += p.split.kind == StrategyKind::sharded ? 1 : 0;
     fed_slowly += step.exposed_input.count() > 0 ? 1 : 0;
-    CHECK((p.shape.residual_half_width > 0) == with_evidence);
+    CHECK((p.split.residual_half_width > 0) == with_evidence);
   }
   CHECK(cut > 0);
   INFO(fed_slowly);

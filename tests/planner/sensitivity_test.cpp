@@ -178,7 +178,7 @@ TEST_CASE("the bandwidth between nodes at which another plan is faster holds in 
   const std::string was = "{linear: 10}";
   text.replace(text.find(was), was.size(), "{linear: 40000}, {linear: 10}");
   const planner::Answer answer = explained(text);
-  REQUIRE(answer.plans.front().shape.nodes == 2);
+  REQUIRE(answer.plans.front().split.nodes == 2);
   const planner::LeverFlips flips = flips_of(answer, Lever::network);
   REQUIRE(flips.down);
   CHECK_FALSE(flips.up);

@@ -55,7 +55,7 @@ TEST_CASE("plans whose steps are larger than any published run's are counted, no
   REQUIRE(space.rejected.contains(kBeyond));
   CHECK(space.rejected.at(kBeyond) == 3);
   REQUIRE(space.sites.size() == 1);
-  CHECK(space.sites.front().shapes.size() == 2);
+  CHECK(space.sites.front().splits.size() == 2);
 }
 
 TEST_CASE("a batch that is free stops at the largest of the published runs") {
@@ -71,10 +71,10 @@ TEST_CASE("a batch that is free stops at the largest of the published runs") {
       shipped_catalog().convergence_of("rnnt", "librispeech").at(0).largest_batch;
   CHECK_FALSE(space.rejected.contains(kBeyond));
   REQUIRE(space.sites.size() == 1);
-  REQUIRE_FALSE(space.sites.front().shapes.empty());
-  for (const planner::Shape& shape : space.sites.front().shapes) {
-    CHECK(shape.layout.global_batch() <= most);
-    CHECK(shape.layout.global_batch() > most / 2);
+  REQUIRE_FALSE(space.sites.front().splits.empty());
+  for (const planner::Split& split : space.sites.front().splits) {
+    CHECK(split.layout.global_batch() <= most);
+    CHECK(split.layout.global_batch() > most / 2);
   }
 }
 
@@ -88,10 +88,10 @@ TEST_CASE("a candidate is as long, and evaluates as often, as the scenario that 
     const auto planned = planner::plan_of(question, shipped_catalog(), space, c);
     REQUIRE(planned);
     const PlannedWorkload& read = planned->jobs.front();
-    CHECK(space.shape(c).steps == read.steps);
+    CHECK(space.split(c).steps == read.steps);
     planner::HardwarePlan on(question, space.site(c).hardware, shipped_catalog());
     REQUIRE(on.make().empty());
-    REQUIRE(on.take(space.shape(c)).empty());
+    REQUIRE(on.take(space.split(c)).empty());
     CHECK(on.job().evaluations == read.evaluations);
     CHECK(on.job().total_samples == read.total_samples);
   }
@@ -116,16 +116,16 @@ TEST_CASE("no bound of training to an accuracy lies above its value in any repli
                    << planner::to_text(e.changes.back()));
       REQUIRE(e.refused.empty());
       const planner::Site& site = space.site(e.candidate);
-      const planner::Shape& shape = space.shape(e.candidate);
+      const planner::Split& split = space.split(e.candidate);
       draws.draw(site);
       const planner::Bounds bounds =
-          planner::bounds_of(question, site, planner::least_factors(question, site, draws), shape,
+          planner::bounds_of(question, site, planner::least_factors(question, site, draws), split,
                              space.offer(e.candidate));
       CHECK(bounds.score <= e.score);
       CHECK(bounds.deadline <= e.late);
       CHECK(bounds.budget <= e.dear);
       // 0: something that may be nothing at all was drawn low, which bounds nothing.
-      const double drawn = bounds.deadline / (double(shape.steps) * shape.step_seconds);
+      const double drawn = bounds.deadline / (double(split.steps) * split.step_seconds);
       if (drawn <= 0) continue;
       ++bounded;
       least = std::min(least, drawn);

@@ -4,12 +4,13 @@
 
 using namespace reckon;
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 
 namespace {
 
 Forecast with(const NoticeForecast& notice) {
   Forecast f;
-  f.on_notice = notice;
+  f.jobs.emplace_back().on_notice = notice;
   return f;
 }
 
@@ -40,7 +41,7 @@ namespace {
 
 std::string sentences_of(const RestartForecast& restart) {
   Forecast f;
-  f.restart = restart;
+  f.jobs.emplace_back().restart = restart;
   return restart_sentences(f);
 }
 
@@ -75,4 +76,31 @@ TEST_CASE("where checkpoints on the nodes lie, and of what loss they help, is sa
   r.local->replicas = 1;
   CHECK_THAT(sentences_of(r), Contains("the nodes' disks") && Contains("(1 copy)") &&
                                   Contains("a lost node to the storage"));
+}
+
+TEST_CASE("of several jobs the sentences name those that they are about") {
+  const NoticeForecast saves{.policy = OnNotice::save, .notice = Seconds{15}, .save = Seconds{12}};
+  Forecast f;
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    f.jobs.emplace_back().name = name;
+    f.jobs.back().on_notice = saves;
+  }
+  // All alike: nobody is named, and what happened to all is what happens to each.
+  f.jobs[0].on_notice->notices = 8;
+  f.jobs[0].on_notice->in_time = 2;
+  f.jobs[1].on_notice->notices = 2;
+  f.jobs[1].on_notice->in_time = 2;
+  CHECK_THAT(notice_sentences(f), StartsWith("On a reclaim notice") && Contains("at 40.0 % of"));
+  f.jobs[1].on_notice->policy = OnNotice::none;
+  const std::string apart = notice_sentences(f);
+  CHECK_THAT(apart, StartsWith("Jobs a, c, d and 1 more: On a reclaim notice (15.0 s) the program "
+                               "saves a checkpoint") &&
+                        Contains("at 25.0 % of") &&
+                        Contains("Job b: On a reclaim notice (15.0 s) the program saves nothing"));
+  f.jobs[2].restart = RestartForecast{.kind = RestartKind::elastic, .min_workers = 3};
+  f.jobs[2].restart->growths = 2;
+  f.jobs[3].restart = f.jobs[2].restart;
+  f.jobs[3].restart->growths = 3;
+  CHECK_THAT(restart_sentences(f), StartsWith("Jobs c, d: After a loss the job goes on") &&
+                                       Contains("2.5 times it grows back"));
 }

@@ -13,7 +13,7 @@ namespace {
 planner::RankedPlan plan_on(const std::string& machine) {
   planner::RankedPlan p;
   p.hardware.machine = machine;
-  p.shape.nodes = 1;
+  p.split.nodes = 1;
   p.result.changes = {planner::SetMachine{"workers", machine}};
   p.result.forecast = test::example_forecast();
   return p;

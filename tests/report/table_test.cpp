@@ -77,6 +77,24 @@ TEST_CASE("a plan that does not fit is shown with its memory by part and no time
   test::check_golden("report/golden/infeasible.txt", forecast_table(f));
 }
 
+TEST_CASE("of several jobs the one that does not fit, and each interval, is named") {
+  Forecast f = test::example_forecast();
+  for (const char* name : {"a", "b", "c"}) {
+    f.jobs.emplace_back().name = name;
+    f.jobs.back().memory = f.memory;
+    f.jobs.back().checkpoint_interval = f.checkpoint_interval;
+  }
+  CHECK(forecast_table(f).find("a checkpoint every 14 min of useful work)") != std::string::npos);
+  f.jobs[1].checkpoint_interval = Seconds{0};
+  CHECK(forecast_table(f).find("(mean of a run; Jobs a, c: a checkpoint every 14 min of useful "
+                               "work; Job b: no checkpoints)") != std::string::npos);
+  f.feasible = false;
+  f.jobs[1].memory.activations = 20.0_GB;
+  const std::string table = forecast_table(f);
+  CHECK(table.find("job b does not fit into the memory") != std::string::npos);
+  CHECK(table.find("20.0 GB") != std::string::npos);
+}
+
 TEST_CASE("ranges pick one unit for all three numbers") {
   CHECK(time_range({0, 0.5, 1.5, 2.5}) == "1.50 s (0.50 .. 2.50)");
   CHECK(time_range({0, 1200, 1800, 2400}) == "30.0 min (20.0 .. 40.0)");

@@ -147,7 +147,7 @@ inline Plan make_round_plan(ModelGraph model, StrategyKind kind, int nodes = 1,
   const bool one_each = kind == StrategyKind::parameter_server;
   job.strategy.workers = one_each ? nodes * accelerators_per_node : nodes;
   job.strategy.accelerators_per_worker = one_each ? 1 : accelerators_per_node;
-  job.strategy.layout.stops_recomputing = stops_recomputing(kind);
+  job.strategy.layout.stops_recomputing = traits_of(kind).stops_recomputing;
   job.strategy.layout.overlap = kind != StrategyKind::tpu;
   if (kind == StrategyKind::parameter_server)
     job.strategy.servers = ParameterServers{.count = servers};

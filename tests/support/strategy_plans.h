@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/step/network/all_reduces.h"
 #include "sim/step/step.h"
 #include "support/plans.h"
 
@@ -54,7 +55,7 @@ inline std::vector<StrategyPlan> plans_of_all_strategies() {
     return make_round_plan(small_mlp(), kind, nodes, accelerators, servers);
   };
   add("mirrored", small(mirrored, 1, 4));
-  for (const AllReduceAlgorithm& each : kAllReduces) {
+  for (const AllReduceAlgorithm& each : all_reduces()) {
     Plan& p = add("multi_worker_mirrored, " + std::string(to_text(each.kind)),
                   small(multi_worker_mirrored, 4, 2));
     p.fabric.in_network_reduction = each.in_network;

@@ -15,35 +15,35 @@ using ai_platform::kRoles;
 using FlagKind = YamlNode::Kind;
 
 /// How the value of a flag stands in the resource.
-enum class Shape { text, constant, list, map, accelerator, truth };
+enum class FlagValue { text, constant, list, map, accelerator, truth };
 struct Flag {
   std::string name;  // "--scale-tier"
   std::string path;  // "trainingInput.scaleTier"
-  Shape shape = Shape::text;
+  FlagValue takes = FlagValue::text;
 };
 
 std::vector<Flag> known_flags() {
   std::vector<Flag> flags{
-      {"--scale-tier", "trainingInput.scaleTier", Shape::constant},
+      {"--scale-tier", "trainingInput.scaleTier", FlagValue::constant},
       {"--region", "trainingInput.region"},
       {"--runtime-version", "trainingInput.runtimeVersion"},
       {"--python-version", "trainingInput.pythonVersion"},
       {"--job-dir", "trainingInput.jobDir"},
       {"--module-name", "trainingInput.pythonModule"},
-      {"--packages", "trainingInput.packageUris", Shape::list},
+      {"--packages", "trainingInput.packageUris", FlagValue::list},
       {"--service-account", "trainingInput.serviceAccount"},
       {"--network", "trainingInput.network"},
       {"--tpu-tf-version", "trainingInput.workerConfig.tpuTfVersion"},
-      {"--use-chief-in-tf-config", "trainingInput.useChiefInTfConfig", Shape::truth},
-      {"--enable-web-access", "trainingInput.enableWebAccess", Shape::truth},
-      {"--labels", "labels", Shape::map},
+      {"--use-chief-in-tf-config", "trainingInput.useChiefInTfConfig", FlagValue::truth},
+      {"--enable-web-access", "trainingInput.enableWebAccess", FlagValue::truth},
+      {"--labels", "labels", FlagValue::map},
   };
   for (const auto& role : kRoles) {
     if (role.flag.empty()) continue;
     const std::string input = "trainingInput.";
     flags.push_back({fmt::format("--{}-machine-type", role.flag), input + role.type()});
     flags.push_back({fmt::format("--{}-accelerator", role.flag),
-                     input + role.config() + ".acceleratorConfig", Shape::accelerator});
+                     input + role.config() + ".acceleratorConfig", FlagValue::accelerator});
     flags.push_back(
         {fmt::format("--{}-image-uri", role.flag), input + role.config() + ".imageUri"});
     if (role.role != Role::chief)
@@ -176,7 +176,7 @@ class Command {
                            "options of import and the flags of gcloud are allowed here"});
     } else if (known == flags_.end()) {
       at_path(job_, "gcloud." + name.substr(2), at) = scalar(value.value_or("true"), at);
-    } else if (!value && known->shape != Shape::truth) {
+    } else if (!value && known->takes != FlagValue::truth) {
       mistakes_.push_back({Severity::error, at, fmt::format("{} takes a value", name), ""});
     } else {
       at_path(job_, known->path, at) = shaped(*known, value.value_or("true"), at);
@@ -207,21 +207,21 @@ class Command {
   }
 
   YamlNode shaped(const Flag& flag, const std::string& value, const SourcePlace& at) {
-    switch (flag.shape) {
-      case Shape::constant:
+    switch (flag.takes) {
+      case FlagValue::constant:
         return scalar(constant(value), at);
-      case Shape::list: {
+      case FlagValue::list: {
         YamlNode list = empty_node(FlagKind::list, at);
         for (std::string& item : split(value, ','))
           list.entries.push_back({"", at, scalar(std::move(item), at)});
         return list;
       }
-      case Shape::map:
-      case Shape::accelerator:
+      case FlagValue::map:
+      case FlagValue::accelerator:
         return pairs(flag, value, at);
-      case Shape::truth:
+      case FlagValue::truth:
         return scalar(lowered(value), at);
-      case Shape::text:
+      case FlagValue::text:
         break;
     }
     return scalar(value, at);
@@ -235,14 +235,14 @@ class Command {
       if (equals == std::string::npos) {
         mistakes_.push_back(
             {Severity::error, at, fmt::format("'{}' of {} is no KEY=VALUE", part, flag.name),
-             flag.shape == Shape::accelerator
+             flag.takes == FlagValue::accelerator
                  ? fmt::format("example: {} count=4,type=nvidia-tesla-t4", flag.name)
                  : ""});
         continue;
       }
       const std::string key = part.substr(0, equals);
       const std::string text = part.substr(equals + 1);
-      const bool type = flag.shape == Shape::accelerator && key == "type";
+      const bool type = flag.takes == FlagValue::accelerator && key == "type";
       map.entries.push_back({key, at, scalar(type ? constant(text) : text, at)});
     }
     return map;

@@ -23,7 +23,7 @@ int gpus_of_pod(const KubeJson& pod) {
       if (!c.contains(at) || !c.at(at).is_object()) continue;
       double of_container = 0;
       for (const auto& [resource, value] : c.at(at).items())
-        if (resource.ends_with("/gpu") || resource == "google.com/tpu")
+        if (counts_as_gpu(resource))
           of_container +=
               kubernetes_quantity(value.is_string() ? value.get<std::string>() : value.dump())
                   .value_or(0);

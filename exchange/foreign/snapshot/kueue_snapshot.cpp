@@ -15,10 +15,6 @@ using KueueJson = nlohmann::json;
 
 constexpr const char* kOutside = "(outside Kueue)";
 
-bool is_device(std::string_view resource) {
-  return resource.ends_with("/gpu") || resource == "google.com/tpu";
-}
-
 int device_count(const KueueJson& value) {
   const auto count =
       kubernetes_quantity(value.is_string() ? value.get<std::string>() : value.dump());
@@ -49,7 +45,7 @@ int gpus_of_workload(const KueueJson& item) {
         if (!c.contains(at) || !c.at(at).is_object()) continue;
         int of_container = 0;
         for (const auto& [resource, value] : c.at(at).items())
-          if (is_device(resource)) of_container += device_count(value);
+          if (counts_as_gpu(resource)) of_container += device_count(value);
         of_pod += of_container;
         if (of_container > 0) break;
       }
@@ -107,7 +103,7 @@ class KueueJoin {
       const auto resources = flavor.find("resources");
       if (resources == flavor.end() || !resources->is_array()) continue;
       for (const KueueJson& resource : *resources) {
-        if (!is_device(text_at(resource, "/name"))) continue;
+        if (!counts_as_gpu(text_at(resource, "/name"))) continue;
         KueueFlavorSpec spec{.name = text_at(flavor, "/name")};
         if (resource.contains("nominalQuota"))
           spec.nominal_quota = device_count(resource.at("nominalQuota"));
@@ -182,7 +178,7 @@ class KueueJoin {
       const auto flavors = set.find("flavors");
       if (flavors == set.end() || !flavors->is_object()) continue;
       for (const auto& [resource, flavor] : flavors->items())
-        if (is_device(resource) && flavor.is_string()) return flavor.get<std::string>();
+        if (counts_as_gpu(resource) && flavor.is_string()) return flavor.get<std::string>();
     }
     return "";
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <regex>
 
+#include "executor/kubernetes/pods/cloud_names.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::kubernetes {
@@ -30,8 +31,9 @@ std::optional<int> driver_cuda(const Json& node) {
 }
 
 std::string driver_problem(const std::optional<CudaVersion>& wanted, const Json& node) {
-  if (label(node, "cloud.google.com/gke-gpu-driver-version") == "disabled" && !driver_cuda(node))
-    return "no driver is installed (label gke-gpu-driver-version=disabled)";
+  if (label(node, std::string(kDriverLabel)) == kNoDriver && !driver_cuda(node))
+    return fmt::format("no driver is installed (label {}={})",
+                       kDriverLabel.substr(kDriverLabel.find('/') + 1), kNoDriver);
   const auto there = driver_cuda(node);
   if (!wanted || !there || *there >= wanted->major) return "";
   return fmt::format("the driver has CUDA {} and the image needs {}", *there, wanted->major);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
+#include "executor/kubernetes/pods/cloud_names.h"
 #include "executor/launch/process.h"
 #include "executor/train/stop_signal.h"
 
@@ -28,14 +28,9 @@ bool one_of(const std::string& text, std::initializer_list<std::string_view> wor
   return std::ranges::find(words, text) != words.end();
 }
 
-/// Taints of nodes that their cloud takes back: GKE's, and those of the node termination handlers
-/// of AWS and Azure.
 bool is_taken_back(const NodeView& node) {
-  constexpr std::array<std::string_view, 3> kTaints{
-      "cloud.google.com/impending-node-termination", "aws-node-termination-handler/spot-itn",
-      "kubernetes.azure.com/scalesetpriority-termination"};
-  return std::ranges::any_of(node.taints, [&](const std::string& taint) {
-    return std::ranges::find(kTaints, taint) != kTaints.end();
+  return std::ranges::any_of(node.taints, [](const std::string& taint) {
+    return std::ranges::find(kReclaimTaints, taint) != kReclaimTaints.end();
   });
 }
 

@@ -62,7 +62,7 @@ void QuestionReader::read_scaling(const Scenario& s) {
     refuse(key, fmt::format("{} decides how nodes are bought", who), buys);
   refuse("autoscaling", fmt::format("{} makes as many nodes as the job needs", who),
          "leave plan.vary.autoscaling out");
-  if (s.workload->strategy.kind == StrategyKind::parameter_server && server_pool(s) != nullptr &&
+  if (traits_of(s.workload->strategy.kind).servers && server_pool(s) != nullptr &&
       server_pool(s)->autoscaling)
     error(
         "cluster.pools." + server_pool(s)->name,
@@ -104,9 +104,10 @@ void QuestionReader::read_bounds(const Scenario& s) {
 }
 
 bool QuestionReader::has_servers(const Scenario& s) const {
-  return q_.may.kinds.empty()
-             ? s.workload->strategy.kind == StrategyKind::parameter_server
-             : std::ranges::count(q_.may.kinds, StrategyKind::parameter_server) > 0;
+  return q_.may.kinds.empty() ? traits_of(s.workload->strategy.kind).servers
+                              : std::ranges::any_of(q_.may.kinds, [](StrategyKind kind) {
+                                  return traits_of(kind).servers;
+                                });
 }
 
 void QuestionReader::read_server_machines(const Scenario& s) {

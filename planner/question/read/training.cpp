@@ -62,19 +62,17 @@ void QuestionReader::read_strategies(const Scenario& s) {
   Freedom& may = q_.may;
   if (const auto* words = varied("strategy")) {
     const bool any = std::ranges::find(*words, "any") != words->end();
-    for (const StrategyKind kind :
-         {StrategyKind::single, StrategyKind::mirrored, StrategyKind::multi_worker_mirrored,
-          StrategyKind::tpu, StrategyKind::sharded, StrategyKind::parameter_server,
-          StrategyKind::model_parallel}) {
-      const bool named = std::ranges::find(*words, to_text(kind)) != words->end();
-      if (named || (any && kind != StrategyKind::parameter_server)) may.kinds.push_back(kind);
+    for (const StrategyTraits& strategy : kStrategies) {
+      const bool named = std::ranges::find(*words, to_text(strategy.kind)) != words->end();
+      if (named || (any && !strategy.servers)) may.kinds.push_back(strategy.kind);
     }
   }
   may.precision = varied("precision") && !s.workload->precision;
   if (varied("layout")) {
     may.layouts = true;
-    for (const StrategyKind kind : {StrategyKind::sharded, StrategyKind::model_parallel})
-      if (std::ranges::find(may.kinds, kind) == may.kinds.end()) may.kinds.push_back(kind);
+    for (const StrategyTraits& strategy : kStrategies)
+      if (strategy.cuts && std::ranges::find(may.kinds, strategy.kind) == may.kinds.end())
+        may.kinds.push_back(strategy.kind);
   }
   if (const auto* words = varied("recompute"))
     for (const auto& [mode, word] : {std::pair{Recompute::none, "none"},

@@ -87,7 +87,7 @@ std::optional<RunResidual> Evidence::Data::predict(std::size_t i) {
   known.emplace();
   const auto plan = plan_of_run(runs[i].run.run, catalog);
   if (!plan) return *known;
-  const StepEstimate step = estimate_step(*plan, plan->jobs.front(), *network);
+  const StepEstimate step = estimate_step(*plan, plan->only_job(), *network);
   const double residual = std::log(runs[i].run.measured.v / step.samples_per_second.v);
   if (std::isfinite(residual)) *known = RunResidual{residual, device_share(step)};
   return *known;
@@ -238,7 +238,7 @@ MemoryResidual Evidence::memory(const EvidenceFeatures& question, double prior) 
       if (known.run.peak_memory.v == 0 || unsaid) continue;
       const auto plan = plan_of_run(known.run.run, data_->catalog);
       if (!plan) continue;
-      const Bytes predicted = predicted_peak(estimate_memory(*plan, plan->jobs.front()), known.run);
+      const Bytes predicted = predicted_peak(estimate_memory(*plan, plan->only_job()), known.run);
       data_->peaks.push_back({known.features, std::log(known.run.peak_memory / predicted)});
     }
   });

@@ -370,7 +370,7 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
   auto plan = make_plan(file, catalog);
   if (!plan) return Failure(plan.error().front().what);
 
-  PlannedWorkload& job = plan->jobs.front();
+  PlannedWorkload& job = plan->only_job();
   job.global_batch = std::max(job.global_batch, run.global_batch);
   job.stage_blocks = stage_blocks(run.layers_per_stage, job.strategy.layout.pipeline);
   set_links(*plan, run, catalog);
@@ -378,7 +378,7 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
     job.global_batch = run.global_batch;
     if (!take_fastest_layout(*plan, job))
       return Failure("the source does not give the layout, and no layout fits in memory");
-  } else if (run.recompute == "unknown" && cuts_the_model(job.strategy.kind)) {
+  } else if (run.recompute == "unknown" && cuts_the_model(job.strategy)) {
     recompute_to_fit(*plan, job);
   }
   return std::move(*plan);

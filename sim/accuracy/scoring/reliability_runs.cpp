@@ -247,16 +247,16 @@ std::vector<PlanAssumption> assumptions_of_run(const Plan& plan) {
       [](auto& p) -> auto& { return p.failures.hang_detection; });
   add(
       rows, plan, "checkpoint.large_run_save", "s",
-      [](auto& p) -> auto& { return p.jobs.front().checkpoint.save_overhead; });
+      [](auto& p) -> auto& { return p.only_job().checkpoint.save_overhead; });
   return rows;
 }
 
 ScoredReliability forecast_of(ReliabilityRun run, const Catalog& catalog, int replications) {
   const Plan plan = plan_of_run(run, catalog.operations);
   const std::vector<PlanAssumption> assumptions = assumptions_of_run(plan);
-  const Seconds save = plan.jobs.front().checkpoint.save_overhead.value;
+  const Seconds save = plan.only_job().checkpoint.save_overhead.value;
   const Seconds interval = run.interval.value_or(
-      optimal_checkpoint_interval(save, mean_time_to_interruption(plan, plan.jobs.front())));
+      optimal_checkpoint_interval(save, mean_time_to_interruption(plan, plan.only_job())));
   std::vector<double> interruptions(static_cast<std::size_t>(replications));
   std::vector<double> lost(interruptions.size());
   parallel_for(interruptions.size(), 0, [&](std::size_t k) {
@@ -267,10 +267,10 @@ ScoredReliability forecast_of(ReliabilityRun run, const Catalog& catalog, int re
     constexpr double kMoreThanThereIs = 2;  // times the run's length
     pace.steps = std::int64_t(kMoreThanThereIs * run.length.count());
     pace.step_by_workers.assign(std::size_t(run.nodes) + 1, Seconds{1});
-    pace.checkpoint_save = drawn.jobs.front().checkpoint.save_overhead.value;
+    pace.checkpoint_save = drawn.only_job().checkpoint.save_overhead.value;
     pace.checkpoint_interval = interval;
     const LifeResult life =
-        simulate_life(drawn, request_of(drawn.jobs.front(), std::move(pace)),
+        simulate_life(drawn, request_of(drawn.only_job(), std::move(pace)),
                       {.seed = plan.seed, .replication = std::uint32_t(k), .horizon = run.length});
     for (const std::int64_t n : life.interruptions) interruptions[k] += double(n);
     lost[k] = 1 - ratio(life.goodput, life.total);

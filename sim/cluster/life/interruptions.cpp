@@ -138,12 +138,12 @@ void Life::evacuate(Node& node, Interruption cause, SimTime deadline) {
   if (job.phase != JobPhase::running || !job.cycle.on() || goes_on_without(node)) return;
   if (job.keeps_processes() && job.keeps_state) return;  // those that stay hold all of the work
   const bool reclaim = cause == Interruption::preemption;
-  if (reclaim) ++result_.notices;
+  if (reclaim) ++job.outcome.notices;
   if (job.notice.policy == OnNotice::none) return;
   bank(job);
   const SimTime saved = now_ + time_to_emergency_save(job, node, cause);
   if (saved > deadline) return;
-  if (reclaim) ++result_.notices_in_time;
+  if (reclaim) ++job.outcome.notices_in_time;
   set_phase(job, JobPhase::evacuating);
   job.evacuated.push_back(evacuation);
   schedule_job(job, saved, EventKind::emergency_saved);
@@ -211,7 +211,7 @@ void Life::interrupt(Job& job, std::optional<Loss> loss) {
 void Life::regroup(Job& job, Kept kept) {
   job.growing = false;
   job.kept = kept;
-  ++result_.growths;
+  ++job.outcome.growths;
   set_phase(job, JobPhase::initializing);
   if (kept == Kept::storage)
     go_back(job.progress);

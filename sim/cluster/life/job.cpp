@@ -63,7 +63,7 @@ void Life::bank_training(Job& job, SimTime from, SimDuration elapsed) {
   if (job.shares.live == 0) return;
   record_training(job, from);
   if (job.is_elastic() && job.shares.live < job.workers)
-    result_.smaller += accelerator_time(job.accelerators(), elapsed);
+    job.outcome.smaller += accelerator_time(job.accelerators(), elapsed);
   const Stretch stretch = advance(job.progress, job.cycle, elapsed, job.pace());
   job.time.add_training(job.accelerators_of(job.shares.live), stretch);
 }

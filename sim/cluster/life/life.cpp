@@ -315,8 +315,9 @@ LifeResult Life::end() {
   result_.finished = true;
   for (Job& job : jobs_) {
     const SimDuration time = job.outcome.finish - job.submit;
-    const AcceleratorTime work = job.time.close(
-        job.input_share, job.straggler_share, accelerator_time(job.accelerators(), time), result_);
+    job.outcome.total = accelerator_time(job.accelerators(), time);
+    const AcceleratorTime work =
+        job.time.close(job.input_share, job.straggler_share, job.outcome.total, result_);
     cost_.add(CostPart::network, egress_of(job, work));
     const double gigabytes = job.checkpoint_size.v / 1e9;
     if (job.cycle.on() && gigabytes > 0) {

@@ -88,6 +88,14 @@ struct JobOutcome {
   SimTime submit{}, finish{};
   SimDuration queued{};  // from the submit until its gang was first complete
   std::int64_t steps_done = 0;
+  AcceleratorTime total;  // its accelerators x (finish - submit)
+  /// Spot notices that reached it while it ran and could not go on without the node, and those of
+  /// them after which a checkpoint of the whole gang was made in time (sim/cluster/notice.h).
+  std::int64_t notices = 0, notices_in_time = 0;
+  /// Elastic: accelerator time of training with fewer workers than planned, and how often it grew
+  /// back.
+  AcceleratorTime smaller;
+  std::int64_t growths = 0;
 };
 
 /// Node-nanoseconds. 65,536 nodes have 2e22 of them in ten years; the clock's 64 bits hold 9e18.
@@ -119,14 +127,7 @@ struct LifeResult {
   std::array<NanoUsd, kCostParts> cost{};
   NanoUsd bill;  // == sum of cost == sum over leases + fee + storage, exactly
   std::array<std::int64_t, kInterruptionCauses> interruptions{};  // nodes lost by the running job
-  /// Spot notices that reached a running job which cannot go on without the node, and those of them
-  /// after which a checkpoint of the whole gang was made in time (sim/cluster/notice.h).
-  std::int64_t notices = 0, notices_in_time = 0;
-  /// Elastic jobs: accelerator time of training with fewer workers than planned, and how often a
-  /// job grew back.
-  AcceleratorTime smaller;
-  std::int64_t growths = 0;
-  std::vector<NodeTime> node_time;      // by pool, billed
+  std::vector<NodeTime> node_time;                                // by pool, billed
   std::vector<NodeTime> reserved_time;  // by pool, of it at a reservation's price
   /// By pool: its block's machines went before the last job was done.
   std::vector<bool> outlived;

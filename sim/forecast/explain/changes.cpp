@@ -9,7 +9,7 @@
 #include "sim/catalog/convergence_laws.h"
 #include "sim/forecast/explain/explain.h"
 #include "sim/scenario/layout_rules.h"
-#include "sim/step/network/collectives.h"
+#include "sim/step/network/all_reduces.h"
 
 // What would help: each change is a copy of the plan with one thing changed.
 namespace reckon {
@@ -19,7 +19,7 @@ using Apply = std::function<void(Plan&)>;
 
 /// Can the layout that a change makes exist?
 bool keeps_rules(const PlannedWorkload& job) {
-  if (!cuts_the_model(job.strategy.kind)) return true;
+  if (!cuts_the_model(job.strategy)) return true;
   return broken_rules(LayoutLimits(job.model), layout_of(job), job.strategy.accelerators(),
                       job.global_batch)
       .empty();
@@ -43,7 +43,7 @@ class Changes {
   /// No change makes memory a risk that is none now.
   explicit Changes(const Plan& plan)
       : plan_(plan),
-        risk_(std::max(kRiskOfAPlan, estimate_memory(plan, plan.jobs.front()).out_of_memory())) {}
+        risk_(std::max(kRiskOfAPlan, estimate_memory(plan, plan.only_job()).out_of_memory())) {}
 
   /// Of what is added from here on: Change::plan_option.
   std::string plan_option = {};
@@ -54,8 +54,8 @@ class Changes {
     add(std::move(what), changed);
   }
   void add(std::string what, const Plan& changed) {
-    const PlannedWorkload& job = changed.jobs.front();
-    if (!keeps_rules(job) || !keeps_law(plan_.jobs.front(), job)) return;
+    const PlannedWorkload& job = changed.only_job();
+    if (!keeps_rules(job) || !keeps_law(plan_.only_job(), job)) return;
     if (estimate_memory(changed, job).fits_at(risk_))
       changed_.push_back({std::move(what), plan_option, changed});
   }
@@ -64,7 +64,7 @@ class Changes {
     std::vector<Change> done(changed_.size());
     parallel_for(changed_.size(), 0, [&](std::size_t k) {
       const auto& [what, option, plan] = changed_[k];
-      done[k] = change_of(what, plan, estimate_step(plan, plan.jobs.front(), network));
+      done[k] = change_of(what, plan, estimate_step(plan, plan.only_job(), network));
       done[k].plan_option = option;
     });
     return done;
@@ -81,12 +81,12 @@ class Changes {
 };
 
 void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const PlannedStrategy& s = plan.only_job().strategy;
   const PlannedPool& workers = *computing_pools(plan).front();
   const auto in_pools = [](auto change) {
     return [change](Plan& p) {
       for (PlannedPool& pool : p.pools)
-        if (computes(pool.role)) change(pool);
+        if (computes(p, pool)) change(pool);
     };
   };
   if (workers.accelerator) {
@@ -115,20 +115,20 @@ void add_hardware(Changes& changes, const Plan& plan, const StepEstimate& now) {
     changes.add("twice the vCPUs of the nodes that compute",
                 in_pools([](PlannedPool& pool) { pool.machine.vcpus *= 2; }));
     changes.add("storage twice as fast",
-                [](Plan& p) { double_it(p.jobs.front().checkpoint.storage.read_per_node); });
+                [](Plan& p) { double_it(p.only_job().checkpoint.storage.read_per_node); });
   }
 }
 
 void add_batch(Changes& changes, const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const auto batch = [&](int to, std::int64_t global) {
     const bool together = job.strategy.layout.replica() > 1;
     changes.add(
         fmt::format("{} of {} {}instead of {}", together ? "micro-batch" : "batch", to,
                     together ? "" : "on each accelerator ", job.strategy.layout.micro_batch),
         [=](Plan& p) {
-          p.jobs.front().strategy.layout.micro_batch = to;
-          change_batch(p.jobs.front(), global);
+          p.only_job().strategy.layout.micro_batch = to;
+          change_batch(p.only_job(), global);
         });
   };
   const int now = job.strategy.layout.micro_batch;
@@ -137,17 +137,17 @@ void add_batch(Changes& changes, const Plan& plan) {
   changes.plan_option = "--recompute";
   if (job.strategy.layout.recompute != Recompute::none)
     changes.add("no recomputation",
-                [](Plan& p) { p.jobs.front().strategy.layout.recompute = Recompute::none; });
+                [](Plan& p) { p.only_job().strategy.layout.recompute = Recompute::none; });
 }
 
 void add_workers(Changes& changes, const Plan& plan) {
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const PlannedStrategy& s = plan.only_job().strategy;
   if (plan.pool_with(Role::worker)->slice) return;  // a slice is what it is
   const auto workers = [&](int to) {
     Plan changed = with_workers(plan, to);
     std::string how;
-    auto& strategy = changed.jobs.front().strategy;
-    if (s.kind == StrategyKind::single || s.kind == StrategyKind::mirrored) {
+    auto& strategy = changed.only_job().strategy;
+    if (traits_of(s.kind).one_worker()) {
       strategy.kind = StrategyKind::multi_worker_mirrored;
       how = ", multi_worker_mirrored";
     }
@@ -159,12 +159,12 @@ void add_workers(Changes& changes, const Plan& plan) {
 }
 
 void add_servers(Changes& changes, const Plan& plan) {
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const PlannedStrategy& s = plan.only_job().strategy;
   if (!s.servers) return;
   const auto servers = [&](int to) {
     changes.add(fmt::format("{} parameter server{} instead of {}", to, to == 1 ? "" : "s",
                             s.server_count()),
-                [to](Plan& p) { p.jobs.front().strategy.servers->count = to; });
+                [to](Plan& p) { p.only_job().strategy.servers->count = to; });
   };
   if (plan.pool_with(Role::parameter_server) && s.server_count() > 0) {
     changes.plan_option = "--parameter-servers";
@@ -178,30 +178,31 @@ void add_servers(Changes& changes, const Plan& plan) {
   }
   changes.plan_option.clear();
   // What asynchronous training needs to an accuracy is not known.
-  if (!s.synchronous() || !plan.jobs.front().convergence)
+  if (!s.synchronous() || !plan.only_job().convergence)
     changes.add(s.synchronous() ? "asynchronous instead of synchronous"
                                 : "synchronous instead of asynchronous",
                 [](Plan& p) {
-                  ParameterServers& changed = *p.jobs.front().strategy.servers;
+                  ParameterServers& changed = *p.only_job().strategy.servers;
                   changed.synchronous = !changed.synchronous;
                   changed.backup_workers = 0;
                 });
   changes.plan_option = "--strategy";
   changes.add("all-reduce instead of parameter servers", [](Plan& p) {
-    p.jobs.front().strategy.kind = StrategyKind::multi_worker_mirrored;
-    p.jobs.front().strategy.servers.reset();
+    p.only_job().strategy.kind = StrategyKind::multi_worker_mirrored;
+    p.only_job().strategy.servers.reset();
   });
 }
 
 /// The same accelerators and the same batch, cut another way.
 void add_layouts(Changes& changes, const Plan& plan) {
-  const PlannedStrategy& s = plan.jobs.front().strategy;
-  if (!cuts_the_model(s.kind)) return;
+  const PlannedStrategy& s = plan.only_job().strategy;
+  if (!cuts_the_model(s)) return;
   const auto set = [&](const char* name, int Layout::*member, int to) {
     changes.add(fmt::format("{} {} instead of {}", name, to, s.layout.*member),
-                [=](Plan& p) { p.jobs.front().strategy.layout.*member = to; });
+                [=](Plan& p) { p.only_job().strategy.layout.*member = to; });
   };
-  if (s.kind == StrategyKind::model_parallel) {
+  const StrategyTraits& traits = traits_of(s.kind);
+  if (traits.any_degrees) {
     const std::pair<const char*, int Layout::*> degrees[] = {{"tensor", &Layout::tensor},
                                                              {"pipeline", &Layout::pipeline},
                                                              {"context", &Layout::context},
@@ -212,31 +213,31 @@ void add_layouts(Changes& changes, const Plan& plan) {
     }
     if (s.layout.pipeline > 1 && s.layout.interleave == 1)
       changes.add("an interleaved pipeline of 2 parts a stage", [](Plan& p) {
-        p.jobs.front().strategy.layout.schedule = PipelineSchedule::interleaved;
-        p.jobs.front().strategy.layout.interleave = 2;
+        p.only_job().strategy.layout.schedule = PipelineSchedule::interleaved;
+        p.only_job().strategy.layout.interleave = 2;
       });
   }
-  const int lowest = s.kind == StrategyKind::sharded ? 1 : 0;
   constexpr int kHighest = 3;
   if (s.layout.zero_stage < kHighest)
     set("zero_stage", &Layout::zero_stage, s.layout.zero_stage + 1);
-  if (s.layout.zero_stage > lowest) set("zero_stage", &Layout::zero_stage, s.layout.zero_stage - 1);
+  if (s.layout.zero_stage > traits.least_zero_stage)
+    set("zero_stage", &Layout::zero_stage, s.layout.zero_stage - 1);
   changes.plan_option.clear();
   if (s.layout.offload_optimizer)
     changes.add("the optimizer's state on the accelerators",
-                [](Plan& p) { p.jobs.front().strategy.layout.offload_optimizer = false; });
+                [](Plan& p) { p.only_job().strategy.layout.offload_optimizer = false; });
 }
 
 void add_algorithms(Changes& changes, const Plan& plan, const StepEstimate& now) {
   // Processes on CPUs choose between a ring and the direct way by themselves.
   if (now.all_reduce.empty() || !computing_pools(plan).front()->accelerator) return;
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const PlannedStrategy& s = plan.only_job().strategy;
   const Fabric fabric = fabric_of(plan, s, s.workers);
-  for (const AllReduceAlgorithm& each : kAllReduces) {
+  for (const AllReduceAlgorithm& each : all_reduces()) {
     const AllReduceKind kind = each.kind;
     if (!each.runs_on(fabric) || to_text(kind) == now.all_reduce) continue;
     changes.add(fmt::format("{} all-reduce instead of {}", to_text(kind), now.all_reduce),
-                [kind](Plan& p) { p.jobs.front().strategy.all_reduce = kind; });
+                [kind](Plan& p) { p.only_job().strategy.all_reduce = kind; });
   }
 }
 

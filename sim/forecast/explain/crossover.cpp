@@ -25,14 +25,14 @@ void ensure_servers(Plan& plan) {
 }
 
 SamplesPerSecond throughput(const Plan& plan, const NetworkModel& network) {
-  return estimate_step(plan, plan.jobs.front(), network).samples_per_second;
+  return estimate_step(plan, plan.only_job(), network).samples_per_second;
 }
 
 }  // namespace
 
 std::optional<Crossover> crossover_of(const Plan& plan, const NetworkModel& network) {
-  const PlannedStrategy& now = plan.jobs.front().strategy;
-  if (now.kind == StrategyKind::tpu || cuts_the_model(now.kind)) return std::nullopt;
+  const PlannedStrategy& now = plan.only_job().strategy;
+  if (!traits_of(now.kind).on_machines || cuts_the_model(now)) return std::nullopt;
   Plan base = plan;
   ensure_servers(base);
   ParameterServers served = now.servers.value_or(ParameterServers{});
@@ -41,15 +41,15 @@ std::optional<Crossover> crossover_of(const Plan& plan, const NetworkModel& netw
   const int fixed = std::max(1, now.server_count());
   const auto all_reduce = [&](int workers) {
     Plan p = with_workers(base, workers);
-    p.jobs.front().strategy.kind = StrategyKind::multi_worker_mirrored;
-    p.jobs.front().strategy.servers.reset();
+    p.only_job().strategy.kind = StrategyKind::multi_worker_mirrored;
+    p.only_job().strategy.servers.reset();
     return throughput(p, network);
   };
   const auto with_servers = [&](int workers, int servers) {
     Plan p = with_workers(base, workers);
-    p.jobs.front().strategy.kind = StrategyKind::parameter_server;
-    p.jobs.front().strategy.servers = served;
-    p.jobs.front().strategy.servers->count = servers;
+    p.only_job().strategy.kind = StrategyKind::parameter_server;
+    p.only_job().strategy.servers = served;
+    p.only_job().strategy.servers->count = servers;
     return throughput(p, network);
   };
 

@@ -44,10 +44,9 @@ std::vector<Phase> phases_of(const StepEstimate& step, const PlannedStrategy& st
                             {"waiting for input", step.exposed_input, 0},
                             {"pipeline bubble", step.bubble, 0},
                             {"framework between steps", step.host, 0}};
-  if (cuts_the_model(strategy.kind)) say_what_for(phases, step.exposed);
+  if (cuts_the_model(strategy)) say_what_for(phases, step.exposed);
   // Asynchronous servers apply updates while the worker waits: they are in its exposed part.
-  if (strategy.kind == StrategyKind::parameter_server && !strategy.synchronous())
-    phases[2].time = Seconds{};
+  if (!strategy.synchronous()) phases[2].time = Seconds{};
   std::erase_if(phases, [](const Phase& p) { return p.time.count() <= 0; });
   Seconds whole{};
   for (const Phase& p : phases) whole += p.time;
@@ -86,8 +85,8 @@ std::vector<LayerGroupTime> layer_groups(const ModelGraph& model, const StepEsti
   return groups;
 }
 
-int nodes_used(const Plan& plan, const PlannedPool& pool) {
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+int nodes_used(const Plan& plan, const PlannedWorkload& job, const PlannedPool& pool) {
+  const PlannedStrategy& s = job.strategy;
   if (pool.role == Role::parameter_server) return s.server_count();
   const auto computing = computing_pools(plan);
   if (std::find(computing.begin(), computing.end(), &pool) == computing.end())
@@ -109,14 +108,14 @@ std::optional<Usd> running_cost_per_hour(const Plan& plan) {
   const auto usd = [](HourlyRate rate) { return Usd{double(rate.nano_usd_per_hour) * 1e-9}; };
   Usd total = usd(plan.billing.management);
   for (const PlannedPool& pool : plan.pools)
-    total +=
-        double(nodes_used(plan, pool)) * (usd(pool.price.machine) + usd(pool.price.accelerators));
+    total += double(nodes_used(plan, plan.only_job(), pool)) *
+             (usd(pool.price.machine) + usd(pool.price.accelerators));
   return total;
 }
 
 Change change_of(std::string what, const Plan& changed, const StepEstimate& step) {
   Change c{std::move(what), "", step.step, step.samples_per_second, {}, std::nullopt};
-  const PlannedWorkload& job = changed.jobs.front();
+  const PlannedWorkload& job = changed.only_job();
   c.training = Samples{job.total_samples * samples_factor_of(delayed_length(job, step))} /
                step.samples_per_second;
   if (const auto hourly = running_cost_per_hour(changed))
@@ -126,7 +125,7 @@ Change change_of(std::string what, const Plan& changed, const StepEstimate& step
 
 Plan with_workers(const Plan& plan, int workers) {
   Plan changed = plan;
-  PlannedWorkload& job = changed.jobs.front();
+  PlannedWorkload& job = changed.only_job();
   const double batches = double(job.global_batch) / job.strategy.accelerators();
   job.strategy.workers = workers;
   if (auto& servers = job.strategy.servers)
@@ -137,7 +136,7 @@ Plan with_workers(const Plan& plan, int workers) {
 
 Explanation explain(const Plan& plan, const NetworkModel& network) {
   RECKON_CHECK(plan.jobs.size() == 1);
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   Explanation e;
   e.scenario = plan.name;
   e.step = estimate_step(plan, job, network);

@@ -76,9 +76,10 @@ Explanation explain(const Plan& plan, const NetworkModel& network);
 // Its parts.
 std::vector<Phase> phases_of(const StepEstimate& step, const PlannedStrategy& strategy);
 std::vector<LayerGroupTime> layer_groups(const ModelGraph& model, const StepEstimate& step);
-/// Nodes of the pool that the strategy uses; pools that do not compute: their first ones.
-int nodes_used(const Plan& plan, const PlannedPool& pool);
-/// Per hour of training at steady state: the nodes in use and the cluster's fee.
+/// Nodes of the pool that the job's strategy uses; pools that do not compute: their first ones.
+int nodes_used(const Plan& plan, const PlannedWorkload& job, const PlannedPool& pool);
+/// Per hour of training at steady state, of a plan with one job: the nodes in use and the cluster's
+/// fee.
 std::optional<Usd> running_cost_per_hour(const Plan& plan);
 Change change_of(std::string what, const Plan& changed, const StepEstimate& step);
 /// Every change that applies to the plan and fits in memory.

@@ -28,7 +28,7 @@ struct Gang {
 };
 Gang gang_of(const Plan& plan) {
   Gang gang;
-  for (const PoolShare& share : place_gang(plan, request_of(plan.jobs.front(), {})).pools) {
+  for (const PoolShare& share : place_gang(plan, request_of(plan.only_job(), {})).pools) {
     if (share.workers == 0) continue;
     gang.nodes += share.nodes;
     gang.workers_per_node = std::max(gang.workers_per_node, share.workers_per_node);
@@ -42,7 +42,7 @@ class Ways {
       : plan_(plan), regroup_(regroup), gang_(gang_of(plan)) {}
 
   std::vector<Way> all() {
-    const PlannedWorkload& job = plan_.jobs.front();
+    const PlannedWorkload& job = plan_.only_job();
     const RestartKind now = job.restart ? job.restart->kind : RestartKind::full;
     if (now != RestartKind::in_place)
       add("healthy processes stay, a new node takes the place", "{kind: in_place}",
@@ -57,7 +57,7 @@ class Ways {
   void add(std::string what, const std::string& value, PlannedRestart restart) {
     Plan changed = plan_;
     restart.regroup = regroup_;
-    changed.jobs.front().restart = restart;
+    changed.only_job().restart = restart;
     ways_.push_back(
         {{.what = std::move(what), .set = "workload.restart=" + value, .plan_option = "--restart"},
          std::move(changed)});
@@ -88,7 +88,7 @@ class Ways {
   void add_local(const PlannedWorkload& job) {
     if (gang_.nodes < 2 || job.checkpoint.mode == CheckpointSpec::Mode::none) return;
     Plan changed = plan_;
-    PlannedWorkload& other = changed.jobs.front();
+    PlannedWorkload& other = changed.only_job();
     other.checkpoint.local =
         PlannedLocalCheckpoint{.to = LocalTier::peer_memory, .every = kLocalEvery, .replicas = 2};
     const Bytes there = computing_pools(changed).front()->machine.memory.value;
@@ -118,10 +118,10 @@ RestartChange answered(RestartChange change, const Plan& plan, const NetworkMode
 }
 
 bool has_one_way(const Plan& plan) {
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const PlannedStrategy& s = plan.only_job().strategy;
   const bool slices =
       std::ranges::any_of(plan.pools, [](const PlannedPool& p) { return p.slice.has_value(); });
-  return plan.service.nodes_of_job || slices || s.kind == StrategyKind::parameter_server;
+  return plan.service.nodes_of_job || slices || s.servers.has_value();
 }
 
 }  // namespace

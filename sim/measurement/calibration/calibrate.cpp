@@ -178,7 +178,7 @@ bool is_of_step(Measured q) {
 /// has the run's batch.
 std::optional<Plan> plan_run(const MeasuredRun& run, const Plan& plan) {
   const auto has_batch = [&](const Plan& p) {
-    return run.global_batch == 0 || p.jobs.front().global_batch == run.global_batch;
+    return run.global_batch == 0 || p.only_job().global_batch == run.global_batch;
   };
   if (has_batch(plan)) return plan;
   auto alone = one_worker(plan);

@@ -38,7 +38,7 @@ Diagnostics CalibrationModel::add(const MeasuredRun& run) {
   if (!run.quantities.empty()) {  // waits are of the pools, whoever runs on them
     if (auto several = why_not_one_job(*plan, run.scenario.places, "a measured run"))
       return {std::move(*several)};
-    const StepEstimate step = estimate_step(*plan, plan->jobs.front(), network_);
+    const StepEstimate step = estimate_step(*plan, plan->only_job(), network_);
     for (const MeasuredQuantity& q : run.quantities)
       if (q.value > 0 && predicted(q, *plan, step, network_) > 0) rows_.push_back({&run, q});
   }
@@ -94,7 +94,7 @@ Eigen::VectorXd CalibrationModel::forecasts(std::span<const FitRow> rows,
       planned = rows[i].run;
       plan = make_plan(planned->scenario, catalog_);
       RECKON_CHECK(plan.has_value());  // add() planned it, and numbers refuse no plan
-      step = estimate_step(*plan, plan->jobs.front(), network_);
+      step = estimate_step(*plan, plan->only_job(), network_);
     }
     logs[at] = std::log(std::max(kLeast, predicted(rows[i].measured, *plan, step, network_)));
   }

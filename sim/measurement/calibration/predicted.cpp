@@ -22,7 +22,7 @@ namespace {
 
 /// By the roofline of the step model (sim/step/compute.h).
 Seconds kernel_time(const MeasuredKernel& kernel, const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   const PlannedPool& pool = *computing_pools(plan).front();
   if (!pool.accelerator || kernel.precision != job.precision ||
       !names_accelerator(kernel.device, pool.accelerator->name))
@@ -37,7 +37,7 @@ Seconds kernel_time(const MeasuredKernel& kernel, const Plan& plan) {
 
 double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimate& step,
                  const NetworkModel& network) {
-  const PlannedStrategy& s = plan.jobs.front().strategy;
+  const PlannedStrategy& s = plan.only_job().strategy;
   switch (of.what) {
     case Measured::step:
       return step.step.count();
@@ -50,13 +50,13 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
     case Measured::other:
       return step.host.count();
     case Measured::save:
-      return checkpoint_save_time(plan, plan.jobs.front()).count();
+      return checkpoint_save_time(plan, plan.only_job()).count();
     case Measured::start:
       return (plan.job_start.image_pull.value + plan.job_start.framework_start.value +
               plan.job_start.compile.value)
           .count();
     case Measured::restore:
-      return checkpoint_restore_time(plan, plan.jobs.front()).count();
+      return checkpoint_restore_time(plan, plan.only_job()).count();
     case Measured::jitter:
       return plan.framework.step_jitter.value;
     case Measured::reduce:
@@ -66,13 +66,13 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
     case Measured::kernel:
       return kernel_time(*of.kernel, plan).count();
     case Measured::decode:
-      return plan.jobs.front().dataset.decode_cpu_seconds.value;
+      return plan.only_job().dataset.decode_cpu_seconds.value;
     case Measured::sample:
-      return plan.jobs.front().dataset.bytes_per_sample.value.v;
+      return plan.only_job().dataset.bytes_per_sample.value.v;
     case Measured::read:
       // A rank reads with fewer streams than a node may have: a store that is slower than it was
       // seen to be is wrong, one that is faster may be right.
-      return std::min(of.value, plan.jobs.front().checkpoint.storage.read_per_node.value.v);
+      return std::min(of.value, plan.only_job().checkpoint.storage.read_per_node.value.v);
     case Measured::number:
       return 0;  // no plan is needed for it: CalibrationModel
   }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "sim/base/kubernetes_quantity.h"
 #include "sim/base/text/printable.h"
 #include "sim/base/unit_text.h"
 #include "sim/queue/lists/job_lists.h"
@@ -12,10 +13,6 @@ namespace {
 using WorkloadJson = nlohmann::json;
 constexpr std::size_t kMostWorkloadMistakes = 20;
 constexpr std::int64_t kMostGpusOfWorkload = 1'000'000;
-
-bool is_gpu(std::string_view resource) {
-  return resource.ends_with("/gpu") || resource == "google.com/tpu";
-}
 
 /// The value at a path of keys; null where one is missing.
 const WorkloadJson& at_path(const WorkloadJson& from, std::initializer_list<const char*> keys) {
@@ -100,7 +97,7 @@ class WorkloadList {
             requests.is_object() ? requests : at_path(resources, {"limits"});
         if (!asked.is_object()) continue;
         for (const auto& [resource, value] : asked.items()) {
-          if (!is_gpu(resource)) continue;
+          if (!counts_as_gpu(resource)) continue;
           const auto count = quantity(value);
           if (!count || *count < 0 || *count > kMostGpusOfWorkload) return std::nullopt;
           of_pod += *count;

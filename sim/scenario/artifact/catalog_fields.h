@@ -27,7 +27,7 @@ RECKON_FIELDS(Dataset, name, aliases, samples, validation_samples, bytes_per_sam
 RECKON_FIELDS(Storage, name, aliases, provider, is_default, read_per_node, write_per_node, latency)
 RECKON_FIELDS(Efficiency, accelerator, precision, stack, convolution, winograd, matmul, attention,
               memory, half_size, launch, host, step_spread)
-RECKON_FIELDS(LinkClass, name, efficiency, latency, call, pieces, reduction)
+RECKON_FIELDS(LinkClass, name, efficiency, latency, call, pieces, reduction, flow)
 RECKON_FIELDS(ClusterNames::Name, text, source)
 RECKON_FIELDS(ClusterNames, name, names)
 RECKON_FIELDS(Convergence, accuracy, starts_from, sequence_length, fewest, critical_batch,

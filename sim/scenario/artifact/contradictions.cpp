@@ -46,7 +46,7 @@ class Checker {
     const bool whole = s.workers >= 1 && s.accelerators_per_worker >= 0 && s.server_count() >= 0 &&
                        s.layout.tensor >= 1 && s.layout.pipeline >= 1 && s.layout.context >= 1 &&
                        s.layout.expert >= 1 && s.layout.interleave >= 1;
-    if ((s.kind == StrategyKind::parameter_server) != s.servers.has_value())
+    if (traits_of(s.kind).servers != s.servers.has_value())
       wrong(fmt::format("job '{}' has parameter servers, or has none, against its strategy",
                         job.name));
     if (!whole)

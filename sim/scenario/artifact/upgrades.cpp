@@ -45,14 +45,23 @@ void nest_layout_and_servers(Json& artifact) {
 
 namespace {
 
+/// What one flow moves at most, as the name of a class of links said: EC2's 5 Gbit/s.
+Json flow_of(const Json& link) {
+  constexpr double kEc2 = 5e9 / 8;
+  if (link.value("name", Json()) != "ethernet-ec2") return {};
+  return Json::array({kEc2, kEc2, kEc2, false, 0});  // value, range, assumed, source
+}
+
 void add_calls_of_links(Json& artifact) {
   if (!artifact.is_object() || !artifact.contains("plan")) return;
   Json& plan = artifact["plan"];
   if (!plan.is_object() || !plan.contains("pools") || !plan["pools"].is_array()) return;
   for (Json& pool : plan["pools"])
     for (const char* link : {"peer_link", "network_link"})
-      if (pool.is_object() && pool.contains(link) && pool[link].is_object())
+      if (pool.is_object() && pool.contains(link) && pool[link].is_object()) {
         pool[link]["call"] = pool[link]["pieces"] = pool[link]["reduction"] = Json();
+        pool[link]["flow"] = flow_of(pool[link]);
+      }
 }
 
 void add_markets_and_power(Json& artifact) {

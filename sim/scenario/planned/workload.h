@@ -45,10 +45,10 @@ struct PlannedStrategy {
     return workers * (accelerators_per_worker > 0 ? accelerators_per_worker : 1);
   }
 };
-/// Kinds that cut the model's state or the model.
-bool cuts_the_model(StrategyKind kind);
-/// Layout::stops_recomputing of a job of that kind.
-bool stops_recomputing(StrategyKind kind);
+/// Is the model or its state cut, so that what a rank holds follows from the layout?
+inline bool cuts_the_model(const PlannedStrategy& strategy) {
+  return traits_of(strategy.kind).cuts;
+}
 
 enum class Optimizer { sgd_momentum, adamw, adamw_8bit, lion, adafactor, muon };
 /// Our worker and parameter servers apply it; the others are simulated.

@@ -129,7 +129,7 @@ void resolve_maintenance(Draft& draft) {
 void resolve_stragglers(Draft& draft) {
   const auto& spec = draft.scenario().disruptions.stragglers;
   if (!spec) return;
-  if (draft.plan.jobs.empty() || !waits_for_all(draft.plan.jobs.front().strategy)) {
+  if (draft.plan.jobs.empty() || !waits_for_all(draft.plan.only_job().strategy)) {
     draft.warn("disruptions.stragglers has no effect: no step waits for several workers");
     return;
   }
@@ -152,7 +152,7 @@ void resolve_failures(Draft& draft) {
   rules.hang_share = operations.at(keys::kHangShare);
   rules.hang_detection = seconds_fact(operations.at(keys::kHangDetection));
   // Who waits for nobody is ended by its own failure.
-  if (draft.plan.jobs.empty() || !waits_for_all(draft.plan.jobs.front().strategy))
+  if (draft.plan.jobs.empty() || !waits_for_all(draft.plan.only_job().strategy))
     rules.hang_share = Fact<double>{0.0};
   if (!spec.failures) return;
   if (spec.failures->hang_share) rules.hang_share = Fact<double>{*spec.failures->hang_share};

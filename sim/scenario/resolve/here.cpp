@@ -13,9 +13,9 @@ namespace {
 /// Processes of a job divide the machine's cores evenly; those of parameter servers wait while
 /// workers compute.
 void compute_here(Plan& plan, const ProcessorRates& rates) {
-  const PlannedStrategy& strategy = plan.jobs.front().strategy;
+  const PlannedStrategy& strategy = plan.only_job().strategy;
   // Where the chief's host has the variables, here a process of its own has them.
-  const bool served = strategy.kind == StrategyKind::parameter_server;
+  const bool served = strategy.servers.has_value();
   const int processes = strategy.workers + (served ? std::max(1, strategy.server_count()) : 0);
   const int threads = std::max(1, rates.cores / processes);
   const auto worker =
@@ -23,7 +23,7 @@ void compute_here(Plan& plan, const ProcessorRates& rates) {
   const ProcessLink& link = served ? rates.message : rates.reduce;
   const Bytes largest = worker->streams.passes.back().bytes;
   for (PlannedPool& pool : plan.pools) {
-    if (computes(pool.role)) pool.measured_rates = worker;
+    if (computes(plan, pool)) pool.measured_rates = worker;
     const double vcpus = std::max(1, pool.machine.vcpus);
     pool.cpu_memory_bandwidth_per_vcpu =
         Fact<BytesPerSecond>{worker->streams.rate(largest) / vcpus};

@@ -35,7 +35,7 @@ class Together {
   Together(const ScenarioFile& file, Diagnostics& errors) : file_(file), errors_(errors) {}
 
   void add(const JobSpec& spec, Plan alone) {
-    PlannedWorkload job = std::move(alone.jobs.front());
+    PlannedWorkload job = std::move(alone.only_job());
     job.path = path_of(spec);
     if (once_.empty()) {
       first_ = spec.name;

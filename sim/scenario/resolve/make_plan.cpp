@@ -37,10 +37,10 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
   planning::resolve_fabric(draft);
   if (scenario.workload) planning::resolve_workload(draft);
   if (!plan.jobs.empty()) {
-    planning::resolve_strategy(draft, plan.jobs.front());
-    if (planning::resolve_batch(draft, plan.jobs.front()))
-      planning::resolve_length(draft, plan.jobs.front());
-    planning::resolve_restart(draft, plan.jobs.front());
+    planning::resolve_strategy(draft, plan.only_job());
+    if (planning::resolve_batch(draft, plan.only_job()))
+      planning::resolve_length(draft, plan.only_job());
+    planning::resolve_restart(draft, plan.only_job());
     planning::resolve_speeds(draft);
   }
   planning::resolve_rules(draft);

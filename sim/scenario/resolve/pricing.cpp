@@ -242,8 +242,8 @@ void refuse_cost_expectations(Draft& draft) {
 
 void price_storage(Book& book) {
   Plan& plan = book.draft.plan;
-  if (plan.jobs.empty() || plan.jobs.front().checkpoint.storage.name.empty()) return;
-  const auto price = find_price(book, plan.jobs.front().checkpoint.storage.name,
+  if (plan.jobs.empty() || plan.only_job().checkpoint.storage.name.empty()) return;
+  const auto price = find_price(book, plan.only_job().checkpoint.storage.name,
                                 Offering::Covers::storage, CapacityType::on_demand);
   if (!price) return;
   plan.storage_per_gb = to_hourly_rate(price->rate);

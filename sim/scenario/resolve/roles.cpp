@@ -14,12 +14,12 @@ std::optional<Role> only_role(const PlannedPool& pool, std::size_t pools, bool a
                               StrategyKind strategy) {
   if (pools == 1) return Role::worker;
   if (pool.accelerator) return Role::worker;  // servers and chiefs with accelerators are said so
-  if (accelerated && strategy == StrategyKind::parameter_server) return Role::parameter_server;
+  if (accelerated && traits_of(strategy).servers) return Role::parameter_server;
   return std::nullopt;
 }
 
 void check_role_fits(Draft& draft, const PlannedPool& pool, StrategyKind strategy) {
-  if (pool.role == Role::parameter_server && strategy != StrategyKind::parameter_server)
+  if (pool.role == Role::parameter_server && !traits_of(strategy).servers)
     draft.error(draft.path(pool, "role"),
                 fmt::format("pool '{}' holds parameter servers, which strategy {} does not use",
                             pool.name, to_text(strategy)),

@@ -26,27 +26,26 @@ void add(Problems& problems, const ScenarioFile& file, std::string_view path, st
   problems.push_back({Severity::error, file.places.find(path), std::move(what), std::move(hint)});
 }
 
-/// The pool that serves; nullptr: reported.
-const PoolSpec* pool_of(const ScenarioFile& file, Problems& problems) {
+/// Why serving_pool() has none.
+void report_no_pool(const ScenarioFile& file, Problems& problems) {
   const Scenario& scenario = file.scenario;
   const std::string& named = scenario.serving->pool;
-  std::vector<const PoolSpec*> found;
-  for (const PoolSpec& pool : scenario.cluster.pools)
-    if (named.empty() ? pool.role == Role::inference : pool.name == named) found.push_back(&pool);
-  if (found.size() == 1 && found.front()->role == Role::inference) return found.front();
-  if (!named.empty() && found.empty())
+  const auto& pools = scenario.cluster.pools;
+  const auto found = std::ranges::find_if(pools, [&](const PoolSpec& pool) {
+    return named.empty() ? pool.role == Role::inference : pool.name == named;
+  });
+  if (!named.empty() && found == pools.end())
     add(problems, file, "serving.pool", fmt::format("no pool is named '{}'", named));
   else if (!named.empty())
     add(problems, file, "serving.pool",
         fmt::format("pool '{}' does not have role inference", named), "give it role: inference");
-  else if (found.empty())
+  else if (found == pools.end())
     add(problems, file, "serving", "no pool has role inference",
         "add a pool: {name: serving, role: inference, machine: n1-standard-8, accelerator: {type: "
         "T4}, nodes: 2}");
   else
     add(problems, file, "serving", "several pools have role inference",
-        fmt::format("say which serves: pool: {}", found.front()->name));
-  return nullptr;
+        fmt::format("say which serves: pool: {}", found->name));
 }
 
 const WorkloadSpec* training_of(const Scenario& scenario) {
@@ -230,6 +229,17 @@ double ServingPlan::rate_mean() const {
          double(requests_per_second.size());
 }
 
+const PoolSpec* serving_pool(const Scenario& scenario) {
+  const std::string& named = scenario.serving->pool;
+  const PoolSpec* found = nullptr;
+  for (const PoolSpec& pool : scenario.cluster.pools) {
+    if (pool.role != Role::inference || (!named.empty() && pool.name != named)) continue;
+    if (found != nullptr) return nullptr;
+    found = &pool;
+  }
+  return found;
+}
+
 bool trains(const Scenario& scenario) {
   return scenario.workload || !scenario.jobs.empty() || scenario.of_queue();
 }
@@ -245,8 +255,11 @@ ScenarioFile without_serving(const ScenarioFile& file) {
 
 Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog& catalog) {
   Problems problems;
-  const PoolSpec* pool = pool_of(file, problems);
-  if (pool == nullptr) return tl::unexpected(std::move(problems));
+  const PoolSpec* pool = serving_pool(file.scenario);
+  if (pool == nullptr) {
+    report_no_pool(file, problems);
+    return tl::unexpected(std::move(problems));
+  }
   refuse_what_is_not_simulated(file, *pool, problems);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   auto replica = planning::plan_of_replicas(file_of_serving(file, *pool), catalog);
@@ -254,8 +267,8 @@ Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog&
 
   const ServingSpec& spec = *file.scenario.serving;
   ServingPlan plan;
-  plan.model = replica->jobs.front().model;
-  plan.precision = replica->jobs.front().precision;
+  plan.model = replica->only_job().model;
+  plan.precision = replica->only_job().precision;
   plan.origin = std::move(static_cast<PlanOrigin&>(*replica));
   plan.cluster = std::move(static_cast<PlannedCluster&>(*replica));
   plan.cluster.pools.front().role = Role::worker;

@@ -65,6 +65,10 @@ struct ServingPlan {
   double rate_mean() const;                   // requests a second, over a day
 };
 
+/// The pool that serves, of a scenario with `serving:`: the one with role inference that it names,
+/// or the only one. nullptr: no pool, or several of which it names none.
+const PoolSpec* serving_pool(const Scenario& scenario);
+
 /// Whether the scenario also trains: `workload` or `jobs`.
 bool trains(const Scenario& scenario);
 

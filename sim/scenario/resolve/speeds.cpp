@@ -121,7 +121,7 @@ void resolve_ids(Draft& draft, PlannedWorkload& job) {
 
 void resolve_speeds(Draft& draft) {
   if (!draft.roles_known) return;
-  PlannedWorkload& job = draft.plan.jobs.front();
+  PlannedWorkload& job = draft.plan.only_job();
   const PlannedPool& worker = *draft.plan.pool_with(Role::worker);
   job.precision = precision_for(draft, worker);
   job.stack = draft.scenario().workload->stack;
@@ -134,7 +134,7 @@ void resolve_speeds(Draft& draft) {
     pool.cpu_flops_per_vcpu = draft.catalog.operations.at(keys::kCpuFlopsPerVcpu);
     pool.cpu_memory_bandwidth_per_vcpu =
         fact_of<BytesPerSecond>(draft.catalog.operations.at(keys::kCpuMemoryPerVcpu));
-    const bool may_compute = computes(pool.role);
+    const bool may_compute = computes(draft.plan, pool);
     if (runs && may_compute && pool.accelerator && check_precision(draft, pool, job.precision))
       resolve_efficiency(draft, pool, job.precision);
     if (may_compute && !pool.accelerator) {

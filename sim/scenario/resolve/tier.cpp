@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kTierPath = "cluster.scale_tier";
 
-PoolSpec pool_of(const ScaleTier::Part& part, const Catalog& catalog) {
+PoolSpec spec_of_part(const ScaleTier::Part& part, const Catalog& catalog) {
   PoolSpec pool;
   pool.name = part.role;
   pool.role = from_text<Role>(part.role);
@@ -85,7 +85,7 @@ ScenarioFile with_pools_of_tier(const ScenarioFile& given, const Catalog& catalo
   } else {
     if (!tier->parts.empty()) file.places.set("cluster.pools", given.places.find(kTierPath));
     for (const ScaleTier::Part& part : tier->parts)
-      file.scenario.cluster.pools.push_back(pool_of(part, catalog));
+      file.scenario.cluster.pools.push_back(spec_of_part(part, catalog));
   }
   return file;
 }

@@ -1,29 +1,10 @@
 #pragma once
 #include "sim/base/words.h"
+#include "sim/scenario/spec/strategies.h"
 
 // The enums of the grammar, each with its words: what the reader takes, what is printed, what the
 // schema lists.
 namespace reckon {
-
-enum class StrategyKind {
-  single,
-  mirrored,
-  multi_worker_mirrored,
-  parameter_server,
-  tpu,
-  sharded,
-  model_parallel
-};
-constexpr auto words_of(StrategyKind) {
-  return std::array{
-      Word<StrategyKind>{"single", StrategyKind::single},
-      Word<StrategyKind>{"mirrored", StrategyKind::mirrored},
-      Word<StrategyKind>{"multi_worker_mirrored", StrategyKind::multi_worker_mirrored},
-      Word<StrategyKind>{"parameter_server", StrategyKind::parameter_server},
-      Word<StrategyKind>{"tpu", StrategyKind::tpu},
-      Word<StrategyKind>{"sharded", StrategyKind::sharded},
-      Word<StrategyKind>{"model_parallel", StrategyKind::model_parallel}};
-}
 
 /// in_network: switches between nodes add up (FabricSpec::in_network_reduction).
 enum class AllReduceKind { automatic, ring, tree, hierarchical, in_network };
@@ -180,7 +161,7 @@ constexpr auto words_of(Role) {
                     Word<Role>{"evaluator", Role::evaluator},
                     Word<Role>{"inference", Role::inference}};
 }
-/// Of a process or a pool: a chief is a worker too (but see computing_pools, plan.h).
+/// Of a process: a chief is a worker too. Which pools compute: computes(cluster, pool), plan.h.
 constexpr bool computes(Role role) { return role == Role::worker || role == Role::chief; }
 
 enum class Metric {

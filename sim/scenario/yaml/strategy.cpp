@@ -9,25 +9,18 @@ namespace {
 
 constexpr double kMostDegree = 16384;
 
-/// What layouts are called without a framework, beside TensorFlow's words (words_of), as which they
-/// are printed.
-struct NativeWord {
-  std::string_view text;
-  StrategyKind kind;
-};
-constexpr std::array kNativeWords{NativeWord{"data_parallel", StrategyKind::multi_worker_mirrored},
-                                  NativeWord{"zero", StrategyKind::sharded},
-                                  NativeWord{"hybrid", StrategyKind::model_parallel}};
-
+/// TensorFlow's words, as which they are printed, and those without a framework.
 std::vector<std::string> kind_texts() {
   std::vector<std::string> texts = texts_of<StrategyKind>();
-  for (const NativeWord& word : kNativeWords) texts.emplace_back(word.text);
+  for (const StrategyTraits& strategy : kStrategies)
+    if (!strategy.native.empty()) texts.emplace_back(strategy.native);
   return texts;
 }
 
 std::optional<StrategyKind> kind_of(std::string_view text) {
-  const auto native = std::ranges::find(kNativeWords, text, &NativeWord::text);
-  return native != kNativeWords.end() ? native->kind : from_text<StrategyKind>(text);
+  const auto native = std::ranges::find(kStrategies, text, &StrategyTraits::native);
+  const bool found = !text.empty() && native != kStrategies.end();
+  return found ? native->kind : from_text<StrategyKind>(text);
 }
 
 /// Keys that mean something for a kind, besides kind, recompute and micro_batch.

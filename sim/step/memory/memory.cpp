@@ -162,7 +162,7 @@ std::string recompute_hint(const Plan& plan, PlannedWorkload job) {
 
 /// Sharding more of the state, or leaving the optimizer's to the host.
 std::string state_hint(const Plan& plan, PlannedWorkload job) {
-  if (!cuts_the_model(job.strategy.kind)) return "";
+  if (!cuts_the_model(job.strategy)) return "";
   std::string hint;
   const auto try_it = [&](std::string_view how) {
     const auto m = estimate_memory(plan, job);
@@ -239,7 +239,7 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   const PlannedPool& pool = smallest_pool(plan);
   const ElementSizes size = with_stack(element_sizes(job), plan.framework);
   if (!job.stage_pools.empty()) return tightest_stage(plan, job).memory;
-  if (cuts_the_model(job.strategy.kind)) {
+  if (cuts_the_model(job.strategy)) {
     FoldedModel folded(job.model);
     folded.cut_as(job.stage_blocks);
     MemoryEstimate m =
@@ -256,7 +256,7 @@ MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
   const double batch = job.strategy.layout.micro_batch;
   // Each core of a device holds its own copy of the state and its share of the batch.
   const double copies = pool.accelerator ? std::max(1, pool.accelerator->cores_per_device) : 1;
-  const bool on_servers = job.strategy.kind == StrategyKind::parameter_server;
+  const bool on_servers = job.strategy.servers.has_value();
   MemoryEstimate m;
   m.parameters = copies * ((parameters - four_bit) * size.weight + four_bit * kFourBitWeight);
   m.gradients = copies * trained * size.gradient;
@@ -327,7 +327,7 @@ std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& 
       probability_text(m.out_of_memory()));
   d.hint = parts_text(m);
   const char* of =
-      job.strategy.kind == StrategyKind::model_parallel ? "micro_batch" : "batch_per_accelerator";
+      traits_of(job.strategy.kind).any_degrees ? "micro_batch" : "batch_per_accelerator";
   d.hint += batch > 0 ? fmt::format("\nthe largest {} that fits is {}", of, batch)
                       : std::string("\nnot even a batch of 1 fits");
   d.hint += reserve_hint(plan, m);

@@ -59,8 +59,8 @@ PlannedStrategy strategy_of(StrategyKind kind, int accelerators) {
   PlannedStrategy s;
   s.kind = kind;
   s.accelerators_per_worker = accelerators;
-  s.layout.stops_recomputing = stops_recomputing(kind);
-  if (kind == StrategyKind::parameter_server) s.servers.emplace();
+  s.layout.stops_recomputing = traits_of(kind).stops_recomputing;
+  if (traits_of(kind).servers) s.servers.emplace();
   return s;
 }
 
@@ -92,7 +92,7 @@ std::int64_t global_batch(const PlannedStrategy& s, int batch) {
 }
 
 bool can_be(const LayoutLimits& limits, const PlannedWorkload& job) {
-  return !cuts_the_model(job.strategy.kind) ||
+  return !cuts_the_model(job.strategy) ||
          broken_rules(limits, layout_of(job), job.strategy.accelerators(), job.global_batch)
              .empty();
 }

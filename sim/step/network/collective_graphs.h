@@ -4,8 +4,8 @@
 
 #include "sim/step/network/collectives.h"
 
-// Pieces that the collectives' activity graphs are built of. Nothing outside collectives*.cpp
-// includes this.
+// Pieces that the collectives' activity graphs are built of. Nothing outside collective*.cpp,
+// all_reduces.cpp and torus*.cpp includes this.
 namespace reckon {
 
 /// Links of a fabric, every rank's and node's own.

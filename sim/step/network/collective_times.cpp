@@ -1,42 +1,11 @@
 #include "sim/step/network/collective_times.h"
 
 #include <algorithm>
-#include <bit>
 
-#include "sim/base/check.h"
 #include "sim/step/network/collective_graphs.h"
 #include "sim/step/network/torus_times.h"
 
 namespace reckon {
-namespace {
-
-/// busiest_tree_node(n) without building the trees: an inner node of one is a leaf of the other.
-int flows_of_busiest(int nodes) { return nodes > 2 ? 2 : 1; }
-
-Seconds tree_time(const Fabric& f, Bytes size) {
-  if (f.ranks() <= 1) return {};
-  const TreePhase phase = tree_phase(f, size, flows_of_busiest(f.nodes));
-  return 2 * (phase.latency + phase.transfer);
-}
-
-Seconds hierarchical_time(const Fabric& f, Bytes size) {
-  const int g = f.ranks_per_node, n = f.nodes;
-  const Bytes shard = size / double(g);
-  Seconds t = f.law().call;
-  if (g > 1) t += 2 * (g - 1) * (f.peer_latency + shard / f.peer);
-  if (n > 1) t += 2 * (n - 1) * (f.nic_latency + double(g) * (shard / double(n)) / f.one_out());
-  return t;
-}
-
-Seconds in_network_time(const Fabric& f, Bytes size) {
-  const int g = f.ranks_per_node;
-  if (f.nodes <= 1) return hierarchical_time(f, size);
-  Seconds t = f.law().call + 2 * f.nic_latency + size / f.one_out();
-  if (g > 1) t += 2 * (g - 1) * (f.peer_latency + size / double(g) / f.peer);
-  return t;
-}
-
-}  // namespace
 
 Seconds ring_hop_time(const Fabric& f, Bytes chunk) {
   if (f.on_torus) return torus_hop_time(f, chunk);
@@ -69,27 +38,6 @@ Seconds send_time(const Fabric& f, Bytes size) {
   if (f.on_torus) return torus_hop_time(f, size);
   return f.nodes > 1 ? f.nic_latency + double(f.ranks_per_node) * size / f.one_out()
                      : f.peer_latency + size / f.peer;
-}
-
-TimedAllReduce all_reduce_time(const Fabric& f, Bytes size, AllReduceKind kind) {
-  if (f.ranks() <= 1) return {};
-  // Reduce-scatter, then all-gather, along the axes [Ying et al. 2018, Sec. 2.2].
-  if (f.on_torus) return {AllReduceKind::ring, 2 * torus_gather_time(f, size)};
-  return chosen_all_reduce(f, kind, [&](AllReduceKind k) {
-    switch (k) {
-      case AllReduceKind::tree:
-        return tree_time(f, size);
-      case AllReduceKind::hierarchical:
-        return hierarchical_time(f, size);
-      case AllReduceKind::in_network:
-        return in_network_time(f, size);
-      case AllReduceKind::automatic:
-      case AllReduceKind::ring:
-        return time_of(f, all_reduce_rounds(f, size));
-    }
-    RECKON_CHECK(false);
-    return Seconds{};
-  });
 }
 
 Fabric group_of(const Fabric& job, std::int64_t stride, std::int64_t size) {

@@ -164,24 +164,6 @@ Collective torus_all_to_all(const Fabric& group, Bytes size);
 /// Every chip sends `size` to the next of its group; always folded.
 Collective torus_send(const Fabric& group, Bytes size);
 
-/// An all-reduce between accelerators.
-struct AllReduceAlgorithm {
-  AllReduceKind kind;
-  bool automatic;   // `automatic` may take it
-  bool in_network;  // needs Fabric::reduces
-  bool runs_on(const Fabric& fabric) const { return !in_network || fabric.reduces; }
-};
-/// All of them, by whom a tie goes to. `automatic` takes what is fastest at the size: ring or tree,
-/// as NCCL (graph/tuning.cc), which has no hierarchical one, or the network where that adds up.
-inline constexpr std::array kAllReduces{
-    AllReduceAlgorithm{AllReduceKind::ring, true, false},
-    AllReduceAlgorithm{AllReduceKind::tree, true, false},
-    AllReduceAlgorithm{AllReduceKind::hierarchical, false, false},
-    AllReduceAlgorithm{AllReduceKind::in_network, true, true}};
-
-/// What the rank that sends most has on the wire; `kind` is no `automatic`. On a torus as a ring.
-Bytes sent_in_all_reduce(const Fabric& fabric, Bytes size, AllReduceKind kind);
-
 enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
 constexpr auto words_of(CollectiveKind) {
   return std::array{Word<CollectiveKind>{"all_reduce", CollectiveKind::all_reduce},

@@ -1,19 +1,10 @@
 #include <algorithm>
-#include <string_view>
 
 #include "sim/base/check.h"
 #include "sim/step/network/collectives.h"
 
 namespace reckon {
 namespace {
-
-/// EC2 gives one flow 5 Gbit/s outside of a placement group, whatever the NIC is printed with
-/// ["Amazon EC2 instance network bandwidth", single-flow limits], and of a ring one flow crosses
-/// each NIC: NCCL opens more streams only where it knows the interface, which in a container is a
-/// virtual one. All-reduces of nodes of T4 with 50 Gbit/s achieve 0.35 to 0.7 GB/s [Sia's
-/// profiles], of one V100 0.5 to 0.7 [Gavel's throughputs].
-constexpr std::string_view kEc2 = "ethernet-ec2";
-constexpr BytesPerSecond kEc2Flow{5e9 / 8};
 
 /// All chips of a slice.
 Fabric fabric_of_slice(const PlannedPool& pool) {
@@ -51,7 +42,8 @@ Fabric fabric_of_worker(const PlannedPool& pool, const PlannedStrategy& strategy
     if (pool.peer_link.reduction) f.peer_reduced = f.peer * pool.peer_link.reduction->value;
   }
   BytesPerSecond network = pool.machine.network.value;
-  if (pool.network_link.name == kEc2) network = std::min(network, kEc2Flow);
+  // Of a ring one flow crosses each NIC.
+  if (const auto& flow = pool.network_link.flow) network = std::min(network, flow->value);
   f.nic = network * pool.network_link.efficiency.value;
   f.nic_latency = pool.network_link.latency.value;
   return f;

@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
-#include "sim/step/network/collectives.h"
+#include "sim/step/network/all_reduces.h"
 #include "sim/step/network/torus_times.h"
 
 namespace reckon {

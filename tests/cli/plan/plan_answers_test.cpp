@@ -90,6 +90,23 @@ TEST_CASE("a baseline of another job is refused; one that is no plan any more is
   CHECK(seed.out.find("part of the difference is chance") != std::string::npos);
 }
 
+TEST_CASE("a baseline of several jobs is refused where the list of jobs begins") {
+  const Workspace w;
+  w.write("q.yaml", kPlanAnswersQuestion);
+  const std::string job =
+      "workload: {model: resnet50, dataset: imagenet, train: {epochs: 1}, "
+      "batch_per_accelerator: 32, strategy: {kind: single}}}\n";
+  w.write("two.yaml", "name: two\njobs:\n  - {name: a, " + job + "  - {name: b, " + job +
+                          "cluster:\n  provider: gcp\n  region: us-central1\n"
+                          "  pools: [{name: workers, machine: n1-standard-16, "
+                          "accelerator: {type: T4, count: 1}, nodes: 1}]\n");
+  const Output refused = w.run("plan q.yaml --baseline two.yaml");
+  INFO(refused.out + refused.err);
+  CHECK(refused.code == 2);
+  CHECK(refused.err.find("two.yaml:2:1: error: a baseline is of one job, and the scenario has "
+                         "several") != std::string::npos);
+}
+
 TEST_CASE("the memo of a plan is one page with question, recommendation, alternatives and prices") {
   const Workspace w;
   w.write("q.yaml", kPlanAnswersQuestion);

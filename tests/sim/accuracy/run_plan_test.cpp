@@ -33,7 +33,7 @@ RunConfiguration with_layout(RunConfiguration run) {
   return run;
 }
 
-const PlannedPool& pool_of(const Plan& plan) { return *plan.pool_with(Role::worker); }
+const PlannedPool& worker_pool(const Plan& plan) { return *plan.pool_with(Role::worker); }
 
 }  // namespace
 
@@ -48,8 +48,8 @@ TEST_CASE("GPUs of racks of 72 that do not fill racks evenly are an even part of
     run.global_batch = run.data * 8;
     const auto plan = plan_of_run(run, test::shipped_catalog());
     REQUIRE(plan.has_value());
-    CHECK(pool_of(*plan).nodes_max == c.nodes);
-    CHECK(pool_of(*plan).accelerators_per_node == c.per_node);
+    CHECK(worker_pool(*plan).nodes_max == c.nodes);
+    CHECK(worker_pool(*plan).accelerators_per_node == c.per_node);
     CHECK(plan->jobs.front().strategy.accelerators() == c.accelerators);
   }
 }
@@ -117,7 +117,7 @@ TEST_CASE("NVLink that a row prints joins cards that have none of their own") {
   run.micro_batch = run.batch_per_accelerator = 64;
   run.global_batch = 128;
   const auto peer = [&] {
-    return pool_of(*plan_of_run(run, test::shipped_catalog())).accelerator->peer_bandwidth;
+    return worker_pool(*plan_of_run(run, test::shipped_catalog())).accelerator->peer_bandwidth;
   };
   run.accelerator = "H100-PCIE-80";
   run.intra_node_link = "pcie5";

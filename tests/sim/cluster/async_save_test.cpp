@@ -38,10 +38,10 @@ TEST_CASE("on a notice an asynchronous save is waited for, behind the write unde
   reclaim_at(c, {{366s}}, 56s);
   const LifeResult in_time = c.run();
   CHECK(badput(in_time, Badput::lost_work) == 0);
-  CHECK(in_time.notices_in_time == 1);
+  CHECK(in_time.jobs.front().notices_in_time == 1);
   c.plan.reclaim.trace = {{365s}};
   c.plan.reclaim.notice = 55s;
-  CHECK(c.run().notices_in_time == 0);
+  CHECK(c.run().jobs.front().notices_in_time == 0);
 }
 
 TEST_CASE("the next copy waits for the write before it") {

@@ -50,8 +50,8 @@ Lost lost_in(Case c, int lives) {
     const LifeResult life = c.run();
     lost.work += badput(life, Badput::lost_work) / 32;
     lost.reclaims += double(count(life, Interruption::preemption));
-    lost.notices += double(life.notices);
-    lost.in_time += double(life.notices_in_time);
+    lost.notices += double(life.jobs.front().notices);
+    lost.in_time += double(life.jobs.front().notices_in_time);
   }
   return lost;
 }
@@ -178,7 +178,7 @@ TEST_CASE("what is left of the step under way is waited for") {
   constexpr int kLives = 400;
   for (int k = 0; k < kLives; ++k) {
     c.options.replication = std::uint32_t(k);
-    in_time += int(c.run().notices_in_time);
+    in_time += int(c.run().jobs.front().notices_in_time);
   }
   CHECK(in_time == Approx(kLives / 2).margin(4 * 0.5 * std::sqrt(kLives)));
 }

@@ -115,8 +115,8 @@ TEST_CASE(
   const LifeResult life = elastic().run();
   CHECK(badput(life, Badput::lost_work) == 0);
   CHECK(finish_seconds(life) == Approx(710 + 8 + 1000 - 290 - 153.75));
-  CHECK(double(life.smaller.n) / 1e9 == Approx(4 * 205));
-  CHECK(life.growths == 1);
+  CHECK(double(life.jobs.front().smaller.n) / 1e9 == Approx(4 * 205));
+  CHECK(life.jobs.front().growths == 1);
   CHECK(count(life, Interruption::preemption) == 1);
   CHECK(sum_of_parts(life) == Approx(double(life.total.n) / 1e9));
   // One of four waits for its node and starts while the others train.
@@ -131,7 +131,7 @@ TEST_CASE("a sharded elastic job goes back to the checkpoint and grows at the ne
   // three: 5 s + 30 s. At 535 + 200 s the save comes in which it grows: 150 s of work are added.
   const LifeResult life = c.run();
   CHECK(badput(life, Badput::lost_work) == Approx(4 * 80));
-  CHECK(life.growths == 1);
+  CHECK(life.jobs.front().growths == 1);
   // 745 s: saved; 5 s + 30 s; 650 s of work and three saves (at 200, 400 and 600 s of it).
   CHECK(finish_seconds(life) == Approx(745 + 35 + 650 + 3 * 10));
 }
@@ -140,7 +140,7 @@ TEST_CASE("an elastic job waits where fewer than its least are left") {
   Case c = elastic();
   c.plan.jobs[0].restart->min_workers = 4;
   const LifeResult life = c.run();
-  CHECK(life.smaller.n == 0);
+  CHECK(life.jobs.front().smaller.n == 0);
   // As in place, but that the new node starts beside the others.
   CHECK(finish_seconds(life) == Approx(600 + 110 + 5 + 710));
 }

@@ -85,12 +85,12 @@ TEST_CASE("layer groups hold all time and all parameters") {
 
 TEST_CASE("training at steady state costs the nodes that the strategy uses") {
   Plan plan = server_plan();  // 4 workers on 2 nodes, 3 servers
-  CHECK(nodes_used(plan, plan.pools[0]) == 2);
-  CHECK(nodes_used(plan, plan.pools[1]) == 3);
+  CHECK(nodes_used(plan, plan.jobs[0], plan.pools[0]) == 2);
+  CHECK(nodes_used(plan, plan.jobs[0], plan.pools[1]) == 3);
   REQUIRE(running_cost_per_hour(plan));
   CHECK(running_cost_per_hour(plan)->v == Approx(18.0));  // (2 + 3) x 3.60
   const Plan five = with_workers(plan, 5);
-  CHECK(nodes_used(five, five.pools[0]) == 3);  // 2 + 2 + 1
+  CHECK(nodes_used(five, five.jobs[0], five.pools[0]) == 3);  // 2 + 2 + 1
   plan.billing.management = HourlyRate{100'000'000};
   CHECK(running_cost_per_hour(plan)->v == Approx(18.1));
   plan.pools[1].price.known = false;

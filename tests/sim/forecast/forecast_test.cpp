@@ -195,6 +195,30 @@ TEST_CASE("an assumption's effects by part add up to its effect on time and mone
   }
 }
 
+TEST_CASE("an assumption that several jobs rest on has an effect on the step of each") {
+  Plan plan = uncertain_plan();
+  plan.jobs.front().name = "a";
+  plan.jobs.push_back(plan.jobs.front());
+  plan.jobs.back().name = "b";
+  plan.jobs.back().strategy.layout.micro_batch *= 4;  // longer steps, fewer
+  plan.jobs.back().global_batch *= 4;
+  plan.jobs.back().steps /= 4;
+  plan.jobs.push_back(plan.jobs.front());
+  plan.jobs.back().name = "a-2";
+  plan.jobs.back().same_as = 0;
+  bool found = false;
+  for (const AssumptionEffect& e : forecast_of(plan).assumptions) {
+    CHECK(e.effects_seconds.count("step.compute") == 0);
+    if (!e.key.ends_with("efficiency.matmul")) continue;
+    found = true;
+    CHECK(e.effects_seconds.at("jobs.b.step.compute") <
+          1.5 * e.effects_seconds.at("jobs.a.step.compute"));
+    CHECK(e.effects_seconds.at("jobs.a.step.compute") < 0);
+    CHECK(e.effects_seconds.count("jobs.a-2.step.compute") == 0);
+  }
+  CHECK(found);
+}
+
 TEST_CASE("progress rises to one and is told by one thread at a time") {
   const auto network = make_fluid_network();
   ForecastOptions options;

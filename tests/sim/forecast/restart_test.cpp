@@ -89,14 +89,52 @@ TEST_CASE("on spot nodes that take long to replace an elastic job is done sooner
   const Forecast full = short_forecast(on_spot(data_parallel(8)));
   const Plan plan = on_spot(elastic(8, 4));
   const Forecast f = short_forecast(plan);
-  REQUIRE(f.restart);
-  CHECK(f.restart->keeps_state);
-  CHECK(f.restart->smaller > 0.1);
-  CHECK(f.restart->growths > 5);
+  REQUIRE(f.jobs.size() == 1);
+  const auto& restart = f.jobs.front().restart;
+  REQUIRE(restart);
+  CHECK(restart->keeps_state);
+  CHECK(restart->smaller > 0.1);
+  CHECK(restart->growths > 5);
   CHECK(f.time_seconds.mean < 0.9 * full.time_seconds.mean);
   CHECK(f.badput[std::size_t(Badput::lost_work)] <
         0.1 * full.badput[std::size_t(Badput::lost_work)]);
-  CHECK_FALSE(full.restart);
+  CHECK_FALSE(full.jobs.front().restart);
+}
+
+TEST_CASE("each of several jobs has its own interval, notices and restarts") {
+  Plan plan = on_spot(data_parallel(2));  // saves every 10 min, nothing on a notice
+  plan.reclaim.notice = 2min;
+  plan.jobs[0].name = "loses";
+  PlannedWorkload saves = plan.jobs[0];
+  saves.name = "saves";
+  saves.checkpoint.interval = 20min;
+  saves.checkpoint.notice.policy = OnNotice::save;
+  PlannedWorkload shrinks = on_spot(elastic(2, 1)).jobs[0];
+  shrinks.name = "shrinks";
+  plan.jobs.push_back(saves);
+  plan.jobs.push_back(shrinks);
+  const Forecast f = short_forecast(plan);
+  REQUIRE(f.jobs.size() == 3);
+  CHECK(f.jobs[0].checkpoint_interval == Seconds{10min});
+  CHECK(f.jobs[1].checkpoint_interval == Seconds{20min});
+  REQUIRE((f.jobs[0].on_notice && f.jobs[1].on_notice));
+  CHECK(f.jobs[0].on_notice->policy == OnNotice::none);
+  CHECK(f.jobs[0].on_notice->notices > 1);
+  CHECK(f.jobs[0].on_notice->in_time == 0);
+  CHECK(f.jobs[1].on_notice->policy == OnNotice::save);
+  CHECK(f.jobs[1].on_notice->notices > 1);
+  // 8 MB are written in far less than the notice.
+  CHECK(f.jobs[1].on_notice->in_time == f.jobs[1].on_notice->notices);
+  CHECK_FALSE((f.jobs[0].restart || f.jobs[1].restart));
+  REQUIRE(f.jobs[2].restart);
+  CHECK_FALSE(f.jobs[2].on_notice);  // who is left holds all of the state
+  CHECK(f.jobs[2].restart->growths > 1);
+  CHECK(f.jobs[2].restart->smaller > 0.01);
+  // As if it were alone, but for the luck of other draws.
+  Plan alone = plan;
+  alone.jobs = {shrinks};
+  const Forecast one = short_forecast(alone);
+  CHECK(f.jobs[2].restart->smaller == Approx(one.jobs[0].restart->smaller).epsilon(0.3));
 }
 
 TEST_CASE("peers' memory takes the host's, and is refused where there is too little") {

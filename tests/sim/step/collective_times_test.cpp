@@ -33,9 +33,11 @@ TEST_CASE("closed forms of the collectives take as long as their graphs, rank by
       same(all_to_all_time(f, size), all_to_all);
       same(send_time(f, size), send_to_next);
       same(ring_hop_time(f, size), ring_hop);
-      same(all_reduce_time(f, size, AllReduceKind::ring).time, ring_all_reduce);
-      same(all_reduce_time(f, size, AllReduceKind::tree).time, tree_all_reduce);
-      same(all_reduce_time(f, size, AllReduceKind::hierarchical).time, hierarchical_all_reduce);
+      for (const AllReduceAlgorithm& each : all_reduces()) {
+        CAPTURE(to_text(each.kind));
+        same(all_reduce_time(f, size, each.kind).time, each.graph);
+        CHECK(each.graph(f, size, true).sent_by_rank == sent_in_all_reduce(f, size, each.kind));
+      }
     }
   }
 }
@@ -148,10 +150,10 @@ TEST_CASE("rails and spines: closed forms take as long as their graphs, rank by 
     same(all_to_all_time(f, size), all_to_all);
     same(send_time(f, size), send_to_next);
     same(ring_hop_time(f, size), ring_hop);
-    same(all_reduce_time(f, size, AllReduceKind::ring).time, ring_all_reduce);
-    same(all_reduce_time(f, size, AllReduceKind::tree).time, tree_all_reduce);
-    same(all_reduce_time(f, size, AllReduceKind::hierarchical).time, hierarchical_all_reduce);
-    same(all_reduce_time(f, size, AllReduceKind::in_network).time, in_network_all_reduce);
+    for (const AllReduceAlgorithm& each : all_reduces()) {
+      CAPTURE(to_text(each.kind));
+      same(all_reduce_time(f, size, each.kind).time, each.graph);
+    }
   }
 }
 

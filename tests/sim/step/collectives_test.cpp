@@ -5,9 +5,23 @@
 #include <cmath>
 
 #include "support/fabrics.h"
+#include "support/plans.h"
 
 using namespace reckon;
 using namespace reckon::test;
+
+TEST_CASE("a node sends as fast as its network's class lets one flow be") {
+  Plan plan = make_round_plan(small_mlp(), StrategyKind::multi_worker_mirrored, 2, 1);
+  PlannedPool& pool = plan.pools.front();
+  const PlannedStrategy& strategy = plan.jobs.front().strategy;
+  const double efficiency = pool.network_link.efficiency.value;
+  const BytesPerSecond printed = pool.machine.network.value;
+  CHECK(fabric_of_worker(pool, strategy).nic.v == Approx(printed.v * efficiency));
+  pool.network_link.flow = Fact<BytesPerSecond>{printed / 4.0};
+  CHECK(fabric_of_worker(pool, strategy).nic.v == Approx(printed.v / 4 * efficiency));
+  pool.network_link.flow = Fact<BytesPerSecond>{4.0 * printed};  // no more than there is
+  CHECK(fabric_of_worker(pool, strategy).nic.v == Approx(printed.v * efficiency));
+}
 
 TEST_CASE("ring all-reduce takes 2(n-1) rounds of M/n and the latency of each") {
   // M = 1.024 GB divides by 2, 8 and 1024. t = 2(n-1) (40 us + M / (n 1.25 GB/s)).

@@ -211,6 +211,49 @@ TEST_CASE("one layout with data alone is data parallelism as multi_worker_mirror
   CHECK(layout.step.count() == Approx(mirrored.step.count()).epsilon(0.02));
 }
 
+namespace {
+
+class TwiceAsLong final : public CollectiveCost {
+ public:
+  TimedAllReduce all_reduce(const Fabric& f, Bytes size, AllReduceKind kind) const override {
+    TimedAllReduce taken = formulas_.all_reduce(f, size, kind);
+    taken.time *= 2;
+    return taken;
+  }
+  Seconds all_gather(const Fabric& f, Bytes size) const override {
+    return 2 * formulas_.all_gather(f, size);
+  }
+  Seconds reduce_scatter(const Fabric& f, Bytes size) const override {
+    return 2 * formulas_.reduce_scatter(f, size);
+  }
+  Seconds all_to_all(const Fabric& f, Bytes size) const override {
+    return 2 * formulas_.all_to_all(f, size);
+  }
+  Seconds send(const Fabric& f, Bytes size) const override { return 2 * formulas_.send(f, size); }
+  Seconds ring_hop(const Fabric& f, Bytes size) const override {
+    return 2 * formulas_.ring_hop(f, size);
+  }
+  std::string_view engine() const override { return "twice"; }
+
+ private:
+  ClosedForms formulas_;
+};
+
+}  // namespace
+
+TEST_CASE("all communication of a layout is asked of whoever answers for the network") {
+  Layout l{.data = 4, .tensor = 2, .pipeline = 2, .zero_stage = 1, .micro_batches = 8};
+  l.overlap = false;
+  const StepEstimate once = step_model_gpt().estimate(l);
+  const StepEstimate twice = step_model_gpt().estimate(l, TwiceAsLong{});
+  CHECK(once.communication.count() > 0);
+  CHECK(twice.communication.count() == Approx(2 * once.communication.count()));
+  CHECK(twice.exposed.tensor.count() == Approx(2 * once.exposed.tensor.count()));
+  CHECK(twice.exposed.pipeline.count() == Approx(2 * once.exposed.pipeline.count()));
+  CHECK(twice.compute == once.compute);
+  CHECK(step_model_gpt().estimate(l, ClosedForms{}).step == once.step);
+}
+
 TEST_CASE("tensor ranks share the arithmetic and wait for each other") {
   Layout l;
   l.micro_batches = 4;

@@ -27,7 +27,7 @@ bool looks_up_features(const ModelGraph& model) {
 }
 
 bool explainable(const PublishedRun& r, const Plan& plan) {
-  if (looks_up_features(plan.jobs.front().model)) return false;
+  if (looks_up_features(plan.only_job().model)) return false;
   const PlannedPool& pool = *plan.pool_with(Role::worker);
   if (pool.slice) {
     // Larger slices finish in a minute or two, of which evaluation is a large part.
@@ -162,12 +162,12 @@ EfficiencyFit::EfficiencyFit(std::span<const PublishedRun> runs, const Catalog& 
     auto plan = plan_of_run(r.run, catalog);
     if (!plan || !explainable(r, *plan)) continue;
     const Accelerator& accelerator = *plan->pool_with(Role::worker)->accelerator;
-    const GroupKey key = group_of(accelerator, plan->jobs.front().precision, r.run.stack, catalog);
+    const GroupKey key = group_of(accelerator, plan->only_job().precision, r.run.stack, catalog);
     const double rate = quantile(measured[{r.run, r.source}], 0.5);
     FitRun run{std::move(*plan),  nullptr, std::log(rate), r.source, r.run.stack,
                model_name(r.run), r};
     const PlannedWorkload& job = run.plan.only_job();
-    if (job.strategy.kind != StrategyKind::parameter_server) {
+    if (!job.strategy.servers) {
       const ModelGraph& model = job.model;
       auto& fold = folds[{network_of(r.run), model.layers().size(), model.trainable_parameters(),
                           model.model_flops().v}];

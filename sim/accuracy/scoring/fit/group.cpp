@@ -193,7 +193,7 @@ Descent descend_from(const Posterior& posterior, const Eigen::VectorXd& start) {
 double log_rate(FitRun& run, const Efficiency& efficiency, const NetworkModel& network) {
   for (PlannedPool& pool : run.plan.pools)
     if (pool.accelerator) pool.efficiency = efficiency;
-  const PlannedWorkload& job = run.plan.jobs.front();
+  const PlannedWorkload& job = run.plan.only_job();
   const auto step = run.fold ? estimate_step(run.plan, job, *run.fold, network)
                              : estimate_step(run.plan, job, network);
   return std::log(step.samples_per_second.v);

@@ -81,12 +81,12 @@ bool resolve_batch(Draft& draft, PlannedWorkload& job) {
     return false;
   }
   const std::size_t before = draft.errors.size();
-  if (job.strategy.kind == StrategyKind::model_parallel)
+  if (traits_of(job.strategy.kind).any_degrees)
     resolve_micro_batches(draft, job, workload);
   else
     resolve_passes(draft, job, workload);
   job.strategy.layout = layout_of(job);
-  if (draft.errors.size() == before && cuts_the_model(job.strategy.kind) && draft.workload_known)
+  if (draft.errors.size() == before && cuts_the_model(job.strategy) && draft.workload_known)
     check_layout(draft, job, workload.strategy);
   if (draft.errors.size() == before && draft.workload_known) resolve_stages(draft, job);
   return draft.errors.size() == before;

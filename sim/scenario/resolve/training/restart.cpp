@@ -60,7 +60,7 @@ bool may_keep_processes(Draft& draft, const PlannedWorkload& job, RestartKind ki
                   "restart: {kind: full}");
     return false;
   }
-  if (job.strategy.kind == StrategyKind::parameter_server)
+  if (job.strategy.servers)
     return refuse(fmt::format("restart kind {} is of jobs that reduce among themselves; parameter "
                               "servers go on without a worker, or start again",
                               word),
@@ -121,7 +121,7 @@ void resolve_local(Draft& draft, PlannedWorkload& job, const LocalCheckpointSpec
     draft.error(below(kLocal, "every"),
                 "checkpoints on the nodes are not more frequent than those in the storage",
                 "every below workload.checkpoint.interval");
-  if (job.strategy.kind == StrategyKind::parameter_server)
+  if (job.strategy.servers)
     draft.not_yet(kLocal, "a tier of checkpoints on the nodes of parameter servers",
                   "leave local out");
   if (local.replicas > std::max(1, room.gang))
@@ -149,15 +149,15 @@ void resolve_restart(Draft& draft, PlannedWorkload& job) {
 }
 
 void add_restart(AssumptionTable& table, const Plan& plan) {
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   if (job.restart && job.restart->kind != RestartKind::full)
     table.add(
         "communicators made anew after a loss", "restart.regroup", "s", kLife,
-        [](auto& p) -> auto& { return p.jobs.front().restart->regroup; });
+        [](auto& p) -> auto& { return p.only_job().restart->regroup; });
   if (job.checkpoint.local && job.checkpoint.local->to == LocalTier::local_disk)
     table.add(
         "bandwidth of a node's own disks", "checkpoint.local_disk", "B/s", kLife,
-        [](auto& p) -> auto& { return p.jobs.front().checkpoint.local->disk; });
+        [](auto& p) -> auto& { return p.only_job().checkpoint.local->disk; });
   if (plan.failures.straggler_share.value > 0)
     table.add(
         "share of the time that all wait for slow nodes", "failures.straggler_share", "fraction",

@@ -22,7 +22,7 @@ std::string pool_words(const PlannedPool& pool) {
 /// Index of the computing pool of that name; nullopt: there is none.
 std::optional<std::size_t> computing_pool(const Plan& plan, const std::string& name) {
   for (std::size_t k = 0; k < plan.pools.size(); ++k)
-    if (plan.pools[k].name == name && computes(plan.pools[k].role)) return k;
+    if (plan.pools[k].name == name && computes(plan, plan.pools[k])) return k;
   return std::nullopt;
 }
 
@@ -59,7 +59,7 @@ void check_counts(Draft& draft, const PlannedWorkload& job) {
     }
   for (std::size_t k = 0; k < takes.size(); ++k) {
     const PlannedPool& pool = draft.plan.pools[k];
-    if (!computes(pool.role)) continue;
+    if (!computes(draft.plan, pool)) continue;
     if (!named[k]) {
       draft.error(kStages, fmt::format("no stage runs on {}", pool_words(pool)),
                   "name it in a stage, or leave the pool out");

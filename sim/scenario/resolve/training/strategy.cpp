@@ -19,8 +19,9 @@ std::string at(std::string_view key) { return std::string(kPath) + std::string(k
 /// A job on different accelerators goes at the pace of the slowest; what is cut is cut for one
 /// kind, but for a pipeline whose stages are said.
 bool may_mix(const StrategySpec& spec) {
-  return !spec.stages.empty() || spec.kind == StrategyKind::multi_worker_mirrored ||
-         (spec.kind == StrategyKind::parameter_server && spec.synchronous.value_or(true));
+  const StrategyTraits& traits = traits_of(spec.kind);
+  const bool whole = !traits.cuts && (traits.gang || traits.servers);
+  return !spec.stages.empty() || (whole && spec.synchronous.value_or(true));
 }
 
 bool same_hardware(Draft& draft, const StrategySpec& spec,
@@ -41,7 +42,7 @@ bool same_hardware(Draft& draft, const StrategySpec& spec,
     draft.not_yet(
         draft.path(*pool, "accelerator"),
         fmt::format("one job on different accelerators ('{}' and '{}')", first.name, pool->name),
-        spec.kind == StrategyKind::model_parallel
+        traits_of(spec.kind).any_degrees
             ? "strategy.stages says which stage of a pipeline runs on which pool"
             : "");
     return false;
@@ -50,14 +51,15 @@ bool same_hardware(Draft& draft, const StrategySpec& spec,
 }
 
 bool check_kind_of_pool(Draft& draft, const StrategySpec& spec, const PlannedPool& worker) {
-  const bool tpu = spec.kind == StrategyKind::tpu;
-  if (tpu && !worker.slice) {
+  const StrategyTraits& traits = traits_of(spec.kind);
+  if (!traits.on_machines && !worker.slice) {
     draft.error(at("kind"),
-                fmt::format("strategy tpu needs a TPU slice, pool '{}' has none", worker.name),
+                fmt::format("strategy {} needs a TPU slice, pool '{}' has none", to_text(spec.kind),
+                            worker.name),
                 "give the pool tpu: {type: ..., slice: ...} instead of a machine");
     return false;
   }
-  if (!tpu && worker.slice && !cuts_the_model(spec.kind)) {
+  if (worker.slice && !traits.on_slices) {
     draft.error(at("kind"),
                 fmt::format("strategy {} does not run on the TPU slice of pool '{}'",
                             to_text(spec.kind), worker.name),
@@ -65,7 +67,7 @@ bool check_kind_of_pool(Draft& draft, const StrategySpec& spec, const PlannedPoo
                 "model_parallel, ...}");
     return false;
   }
-  if (spec.kind == StrategyKind::mirrored && !worker.accelerator) {
+  if (traits.accelerated && !worker.accelerator) {
     draft.error(at("kind"),
                 fmt::format("strategy {} needs accelerators, pool '{}' has none",
                             to_text(spec.kind), worker.name),
@@ -112,7 +114,7 @@ int resolve_accelerators_per_worker(Draft& draft, const StrategySpec& spec,
 
 /// Workers of a model_parallel job whose degrees are all given: as many as the degrees fill.
 std::optional<int> workers_of_degrees(const StrategySpec& spec, int per_worker) {
-  if (spec.kind != StrategyKind::model_parallel || !spec.data) return std::nullopt;
+  if (!traits_of(spec.kind).any_degrees || !spec.data) return std::nullopt;
   const std::int64_t accelerators = std::int64_t{*spec.data} * spec.tensor.value_or(1) *
                                     spec.pipeline.value_or(1) * spec.context.value_or(1);
   const int each = std::max(1, per_worker);  // a worker on CPUs is one rank
@@ -224,7 +226,7 @@ void resolve_colocated(Draft& draft, const StrategySpec& spec, PlannedStrategy& 
 }
 
 void resolve_servers(Draft& draft, const StrategySpec& spec, PlannedStrategy& strategy) {
-  if (spec.kind != StrategyKind::parameter_server) return;
+  if (!traits_of(spec.kind).servers) return;
   ParameterServers& servers = strategy.servers.emplace();
   servers.synchronous = spec.synchronous.value_or(true);
   servers.backup_workers = spec.backup_workers.value_or(0);
@@ -266,16 +268,15 @@ void resolve_servers(Draft& draft, const StrategySpec& spec, PlannedStrategy& st
 void resolve_cut(Draft& draft, const StrategySpec& spec, PlannedStrategy& strategy) {
   Layout& layout = strategy.layout;
   layout.recompute = spec.recompute.value_or(Recompute::none);
-  layout.stops_recomputing = stops_recomputing(spec.kind);
-  // XLA on TPU sums all gradients after the backward pass [Kumar et al. 2019, Sec. 2.2].
-  layout.overlap = spec.overlap.value_or(true) && spec.kind != StrategyKind::tpu;
-  if (!cuts_the_model(spec.kind)) return;
-  const bool sharded = spec.kind == StrategyKind::sharded;
+  const StrategyTraits& traits = traits_of(spec.kind);
+  layout.stops_recomputing = traits.stops_recomputing;
+  layout.overlap = spec.overlap.value_or(true) && traits.overlaps;
+  if (!traits.cuts) return;
   layout.tensor = spec.tensor.value_or(1);
   layout.pipeline = spec.pipeline.value_or(1);
   layout.context = spec.context.value_or(1);
   layout.expert = spec.expert.value_or(1);
-  layout.zero_stage = spec.zero_stage.value_or(sharded ? 3 : 0);
+  layout.zero_stage = spec.zero_stage.value_or(traits.usual_zero_stage);
   layout.sequence_parallel = layout.tensor > 1 && spec.sequence_parallel.value_or(true);
   layout.schedule = spec.schedule.value_or(PipelineSchedule::one_forward_one_backward);
   constexpr int kPartsOfInterleaved = 2;
@@ -283,8 +284,10 @@ void resolve_cut(Draft& draft, const StrategySpec& spec, PlannedStrategy& strate
                           ? spec.interleave.value_or(kPartsOfInterleaved)
                           : 1;
   layout.offload_optimizer = spec.offload_optimizer.value_or(false);
-  if (sharded && layout.zero_stage == 0)
-    draft.error(at("zero_stage"), "strategy sharded with zero_stage 0 shards nothing",
+  if (layout.zero_stage < traits.least_zero_stage)
+    draft.error(at("zero_stage"),
+                fmt::format("strategy {} with zero_stage {} shards nothing", to_text(spec.kind),
+                            layout.zero_stage),
                 "zero_stage: 1, 2 or 3; without sharding it is multi_worker_mirrored");
   if (spec.sequence_parallel.value_or(false) && layout.tensor == 1)
     draft.warn("sequence_parallel needs tensor above 1 and does nothing");
@@ -300,8 +303,7 @@ void check_all_reduce(Draft& draft, const StrategySpec& spec) {
 }  // namespace
 
 int accelerators_per_worker(const StrategySpec& strategy, int per_node) {
-  const bool one =
-      strategy.kind == StrategyKind::single || strategy.kind == StrategyKind::parameter_server;
+  const bool one = traits_of(strategy.kind).one_each;
   return strategy.accelerators_per_worker.value_or(one ? std::min(per_node, 1) : per_node);
 }
 
@@ -310,7 +312,7 @@ int workers_on(int nodes, int per_node, int accelerators_per_worker) {
 }
 
 bool has_one_worker(StrategyKind kind, bool on_slice) {
-  return on_slice || kind == StrategyKind::single || kind == StrategyKind::mirrored;
+  return on_slice || traits_of(kind).one_worker();
 }
 
 void resolve_strategy(Draft& draft, PlannedWorkload& job) {

@@ -17,7 +17,7 @@ Diagnostics resolve_training(Plan& plan, const ScenarioFile& file, const Catalog
   draft.resolved.assign(draft.plan.pools.size(), true);
   draft.roles_known = draft.workload_known = true;
   for (PlannedPool& pool : draft.plan.pools) resolve_nodes(draft, pool, draft.spec(pool));
-  PlannedWorkload& job = draft.plan.jobs.front();
+  PlannedWorkload& job = draft.plan.only_job();
   job.strategy = {};
   resolve_strategy(draft, job);
   if (resolve_batch(draft, job)) resolve_length(draft, job);

@@ -136,8 +136,7 @@ std::optional<Dataset> resolve_dataset(Draft& draft, const WorkloadSpec& workloa
 std::optional<Optimizer> resolve_optimizer(Draft& draft, const std::string& name, SampleUnit unit) {
   if (name.empty()) return default_optimizer(unit);
   if (const auto known = from_text<Optimizer>(name)) {
-    if (!is_trained_here(*known) &&
-        draft.scenario().workload->strategy.kind == StrategyKind::parameter_server)
+    if (!is_trained_here(*known) && traits_of(draft.scenario().workload->strategy.kind).servers)
       draft.error("workload.optimizer",
                   fmt::format("parameter servers do not apply optimizer {}", name),
                   "they apply sgd and adamw");
@@ -270,7 +269,7 @@ bool resolve_target(Draft& draft, PlannedWorkload& job, const TrainLength& train
                     job.global_batch, above ? "larger" : "smaller", 100 * train.amount,
                     above ? law.largest_batch : law.smallest_batch));
   }
-  if (job.strategy.kind == StrategyKind::parameter_server && !job.strategy.synchronous())
+  if (!job.strategy.synchronous())
     draft.warn(
         fmt::format("the samples to {:.1f} % are those of synchronous runs, changed by a law of "
                     "delayed updates; no published run of asynchronous servers confirms it, and "

@@ -34,7 +34,7 @@ TEST_CASE("a plan of version 2 becomes one of this version") {
       plan["service"].erase(key);
     for (artifact::Json& pool : plan["pools"]) {
       for (const char* link : {"peer_link", "network_link"})
-        for (const char* key : {"call", "pieces", "reduction"}) pool[link].erase(key);
+        for (const char* key : {"call", "pieces", "reduction", "flow"}) pool[link].erase(key);
       pool["price"].erase("spread");
       for (const char* key : {"node_pool", "rank", "provisioning_model", "capacity_wait",
                               "max_run_duration", "pool_creation"})
@@ -64,6 +64,7 @@ TEST_CASE("a plan of version 2 becomes one of this version") {
     for (const PlannedPool& pool : read->plan.pools) {
       CHECK(pool.price.spread.certain());
       CHECK_FALSE(pool.peer_link.call);
+      CHECK(pool.network_link.flow.has_value() == (pool.network_link.name == "ethernet-ec2"));
     }
   }
 }

@@ -1,4 +1,6 @@
 #include <catch2/catch.hpp>
+#include <set>
+#include <vector>
 
 #include "support/scenario_text.h"
 
@@ -52,6 +54,28 @@ TEST_CASE("a scale tier is the pools that the service documents for it") {
   const auto tpu = plan_of(on_tier("BASIC_TPU", "{kind: tpu}"));
   if (!tpu) FAIL(format(tpu.error()));
   CHECK(tpu->pool_with(Role::worker)->slice->name == "v2-8");
+}
+
+TEST_CASE("a chief in front of a slice computes nothing, and no number of its node is assumed") {
+  const auto tpu = plan_of(on_tier("BASIC_TPU", "{kind: tpu}"));
+  if (!tpu) FAIL(format(tpu.error()));
+  const PlannedPool& chief = *tpu->pool_with(Role::chief);
+  const PlannedPool& slice = *tpu->pool_with(Role::worker);
+  CHECK_FALSE(computes(*tpu, chief));
+  CHECK(computes(*tpu, slice));
+  CHECK(computing_pools(*tpu) == std::vector{&slice});
+  CHECK(chief.host_step.value == Seconds{0});
+  CHECK(chief.efficiency.launch.value == Seconds{0});
+  std::set<std::string> of_chief;
+  for (const PlanAssumption& a : assumptions_of(*tpu))
+    if (a.key.starts_with("pools.chief.")) of_chief.insert(a.key);
+  CHECK(of_chief == std::set<std::string>{"pools.chief.provisioning"});
+  // A chief like the workers is one of them.
+  const auto standard =
+      plan_of(on_tier("STANDARD_1", "{kind: parameter_server}"), {"workload.precision=fp32"});
+  if (!standard) FAIL(format(standard.error()));
+  CHECK(computing_pools(*standard).size() == 2);
+  CHECK(standard->pool_with(Role::chief)->host_step.value > Seconds{0});
 }
 
 TEST_CASE("a scale tier can be swept like any other value") {

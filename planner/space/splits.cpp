@@ -17,25 +17,20 @@ const StrategySpec& strategy_of(const Question& question) {
   return question.file.scenario.workload->strategy;
 }
 
-bool is_data_parallel(StrategyKind kind) {
-  return kind == StrategyKind::single || kind == StrategyKind::mirrored ||
-         kind == StrategyKind::multi_worker_mirrored || kind == StrategyKind::tpu;
-}
-
-class WholeShapes {
+class WholeSplits {
  public:
-  WholeShapes(const ShapeSource& source, Rejections& rejected) : s_(source), rejected_(rejected) {}
-  std::vector<Shape> shapes;
+  WholeSplits(const SplitSource& source, Rejections& rejected) : s_(source), rejected_(rejected) {}
+  std::vector<Split> splits;
 
   void add(StrategyKind kind, int nodes, int servers, Recompute recompute) {
-    Shape shape;
-    shape.kind = kind;
-    shape.nodes = nodes;
-    shape.parameter_servers = servers;
-    shape.layout.recompute = recompute;
-    shape.layout.data = accelerators_of(kind, nodes);
-    if (!set_batch(shape)) return;
-    if (const Diagnostics wrong = s_.on.take(shape); !wrong.empty()) {
+    Split split;
+    split.kind = kind;
+    split.nodes = nodes;
+    split.parameter_servers = servers;
+    split.layout.recompute = recompute;
+    split.layout.data = accelerators_of(kind, nodes);
+    if (!set_batch(split)) return;
+    if (const Diagnostics wrong = s_.on.take(split); !wrong.empty()) {
       ++rejected_[wrong.front().what];
       return;
     }
@@ -43,19 +38,19 @@ class WholeShapes {
       ++rejected_[kBatchNeverReached];
       return;
     }
-    if (!fits(shape)) {
+    if (!fits(split)) {
       ++rejected_[kTooLittleMemory];
       return;
     }
     const PlannedWorkload& job = s_.on.job();
     const StepEstimate step = step_of(job);
-    shape.steps = delayed_steps(job, step);
-    shape.step_seconds = step.step.count();
+    split.steps = delayed_steps(job, step);
+    split.step_seconds = step.step.count();
     if (s_.takes_evidence) {
       const EvidenceFeatures f = features_of(s_.on.plan, job);
-      move_by(shape, s_.question.base.evidence->residual(f, device_share(step)));
+      move_by(split, s_.question.base.evidence->residual(f, device_share(step)));
     }
-    shapes.push_back(shape);
+    splits.push_back(split);
   }
 
  private:
@@ -72,45 +67,44 @@ class WholeShapes {
   }
 
   /// Memory of data parallelism knows the batch of one accelerator, not how many there are. What
-  /// cannot be planned is told when the shape is taken.
-  bool fits(const Shape& shape) {
-    const auto key = std::tuple(shape.kind, shape.layout.micro_batch, shape.layout.recompute);
+  /// cannot be planned is told when the split is taken.
+  bool fits(const Split& split) {
+    const auto key = std::tuple(split.kind, split.layout.micro_batch, split.layout.recompute);
     const auto found = fits_.find(key);
     if (found != fits_.end()) return found->second;
-    if (!s_.on.take(shape).empty()) return true;
+    if (!s_.on.take(split).empty()) return true;
     const bool does = planner::fits(s_, estimate_memory(s_.on.plan, s_.on.job()));
     fits_.emplace(key, does);
     return does;
   }
-  bool fits_with(Shape shape, std::int64_t batch) {
-    shape.layout.micro_batch = int(batch);
-    return fits(shape);
+  bool fits_with(Split split, std::int64_t batch) {
+    split.layout.micro_batch = int(batch);
+    return fits(split);
   }
 
-  /// No shape changes the model, which takes longer to fold than its step to estimate.
+  /// No split changes the model, which takes longer to fold than its step to estimate.
   StepEstimate step_of(const PlannedWorkload& job) {
-    if (job.strategy.kind == StrategyKind::parameter_server)
-      return estimate_step(s_.on.plan, job, s_.network);
+    if (job.strategy.servers) return estimate_step(s_.on.plan, job, s_.network);
     if (!fold_) fold_.emplace(job.model);
     return estimate_step(s_.on.plan, job, *fold_, s_.network);
   }
 
-  bool set_batch(Shape& shape) {
+  bool set_batch(Split& split) {
     const WorkloadSpec& w = *s_.question.file.scenario.workload;
-    Layout& l = shape.layout;
-    const auto micro = w.strategy.kind == shape.kind ? w.strategy.micro_batch : std::nullopt;
+    Layout& l = split.layout;
+    const auto micro = w.strategy.kind == split.kind ? w.strategy.micro_batch : std::nullopt;
     if (s_.question.may.batch_per_accelerator)
-      return share_out(shape, *s_.question.may.batch_per_accelerator, micro);
+      return share_out(split, *s_.question.may.batch_per_accelerator, micro);
     if (s_.question.may.global_batch) {
       // Backup workers compute, but their samples do not count (training/batch.cpp).
-      const int backup = w.strategy.kind == shape.kind ? w.strategy.backup_workers.value_or(0) : 0;
+      const int backup = w.strategy.kind == split.kind ? w.strategy.backup_workers.value_or(0) : 0;
       const std::int64_t useful = l.data - backup;
       if (useful < 1 || *s_.question.may.global_batch % useful != 0) {
         ++rejected_[kBatchDoesNotDivide];
         return false;
       }
-      return share_out(shape, *s_.question.may.global_batch / useful,
-                       micro ? micro : largest_pass(shape, *s_.question.may.global_batch / useful));
+      return share_out(split, *s_.question.may.global_batch / useful,
+                       micro ? micro : largest_pass(split, *s_.question.may.global_batch / useful));
     }
     l.micro_batches = 1;
     l.micro_batch = 1;
@@ -120,29 +114,29 @@ class WholeShapes {
       return false;
     }
     for (std::int64_t next = 2; next * l.data <= most; next *= 2) {
-      if (!fits_with(shape, next)) break;
+      if (!fits_with(split, next)) break;
       l.micro_batch = int(next);
     }
     return true;
   }
-  bool share_out(Shape& shape, std::int64_t share, std::optional<int> pass) {
+  bool share_out(Split& split, std::int64_t share, std::optional<int> pass) {
     const std::int64_t one = pass.value_or(int(share));
     if (share % one != 0) {
       ++rejected_[kBatchDoesNotDivide];
       return false;
     }
-    shape.layout.micro_batch = int(one);
-    shape.layout.micro_batches = share / one;
+    split.layout.micro_batch = int(one);
+    split.layout.micro_batches = share / one;
     return true;
   }
   /// The fewest passes that fit: of the share's divisors the largest; 1 where none fits.
-  int largest_pass(const Shape& shape, std::int64_t share) {
+  int largest_pass(const Split& split, std::int64_t share) {
     for (std::int64_t passes = 1; passes < share; ++passes)
-      if (share % passes == 0 && fits_with(shape, share / passes)) return int(share / passes);
+      if (share % passes == 0 && fits_with(split, share / passes)) return int(share / passes);
     return 1;
   }
 
-  const ShapeSource& s_;
+  const SplitSource& s_;
   Rejections& rejected_;
   std::map<std::tuple<StrategyKind, int, Recompute>, bool> fits_;
   std::optional<ModelFold> fold_;
@@ -151,7 +145,7 @@ class WholeShapes {
 constexpr const char* kMoreServersThanNodes =
     "more parameter servers than nodes, each of which holds one";
 
-std::vector<int> servers_for(const ShapeSource& source, int nodes) {
+std::vector<int> servers_for(const SplitSource& source, int nodes) {
   const Freedom& may = source.question.may;
   const bool colocated = colocates_servers(source.question);
   if (may.parameter_servers.empty()) {
@@ -173,16 +167,16 @@ std::vector<int> servers_for(const ShapeSource& source, int nodes) {
 
 }  // namespace
 
-bool fits(const ShapeSource& source, const MemoryEstimate& memory) {
+bool fits(const SplitSource& source, const MemoryEstimate& memory) {
   if (fits(source.question, memory)) return true;
   const auto lacks = [](const MemoryEstimate& m) { return m.required() / m.available; };
   if (!source.closest || lacks(memory) < lacks(*source.closest)) source.closest = memory;
   return false;
 }
 
-void move_by(Shape& shape, const Residual& residual) {
-  shape.step_seconds *= std::exp(-residual.mean);
-  shape.residual_half_width = residual.half_width;
+void move_by(Split& split, const Residual& residual) {
+  split.step_seconds *= std::exp(-residual.mean);
+  split.residual_half_width = residual.half_width;
 }
 
 bool is_beyond_runs(const PlannedWorkload& job, std::int64_t global_batch) {
@@ -193,7 +187,7 @@ std::int64_t most_global_batch(const Question& question, const PlannedWorkload& 
   return job.convergence ? std::min(allowed, job.convergence->largest_batch) : allowed;
 }
 
-std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes) {
+std::vector<StrategyKind> kinds_for(const SplitSource& source, int nodes) {
   const std::vector<StrategyKind>& free = source.question.may.kinds;
   const StrategyKind own = strategy_of(source.question).kind;
   const int per_node = std::max(1, source.hardware.per_node);
@@ -207,29 +201,30 @@ std::vector<StrategyKind> kinds_for(const ShapeSource& source, int nodes) {
   std::vector<StrategyKind> kinds;
   if (free.empty()) {
     const bool keep = own == StrategyKind::multi_worker_mirrored && !slice;
-    kinds.push_back(is_data_parallel(own) && !keep ? by_size : own);
+    kinds.push_back(traits_of(own).data_parallel() && !keep ? by_size : own);
   }
   for (const StrategyKind kind : free)
-    if (!is_data_parallel(kind) || kind == by_size) kinds.push_back(kind);
+    if (!traits_of(kind).data_parallel() || kind == by_size) kinds.push_back(kind);
   std::erase_if(kinds, [&](StrategyKind kind) {
-    const bool needs_several = cuts_the_model(kind) && nodes * per_node < 2;
+    const StrategyTraits& strategy = traits_of(kind);
+    const bool needs_several = strategy.cuts && nodes * per_node < 2;
     const bool servers = !source.hardware.server_machine.empty();
-    if (servers && kind != StrategyKind::parameter_server) return true;
-    const bool of_slices = kind == StrategyKind::tpu || cuts_the_model(kind);
-    return needs_several || (slice && (!of_slices || nodes > 1));
+    if (servers && !strategy.servers) return true;
+    return needs_several || (slice && (!strategy.on_slices || nodes > 1));
   });
   return kinds;
 }
 
-std::vector<Shape> whole_shapes(const ShapeSource& source, Rejections& rejected) {
-  WholeShapes made(source, rejected);
+std::vector<Split> whole_splits(const SplitSource& source, Rejections& rejected) {
+  WholeSplits made(source, rejected);
   std::vector<Recompute> modes = source.question.may.recompute;
   if (modes.empty()) modes = {strategy_of(source.question).recompute.value_or(Recompute::none)};
   for (const int nodes : source.question.may.nodes)
     for (const StrategyKind kind : kinds_for(source, nodes)) {
-      if (cuts_the_model(kind)) continue;
+      const StrategyTraits& strategy = traits_of(kind);
+      if (strategy.cuts) continue;
       for (const Recompute mode : modes) {
-        if (kind != StrategyKind::parameter_server)
+        if (!strategy.servers)
           made.add(kind, nodes, 0, mode);
         else
           for (const int count : servers_for(source, nodes)) {
@@ -240,7 +235,7 @@ std::vector<Shape> whole_shapes(const ShapeSource& source, Rejections& rejected)
           }
       }
     }
-  return std::move(made.shapes);
+  return std::move(made.splits);
 }
 
 }  // namespace reckon::planner
