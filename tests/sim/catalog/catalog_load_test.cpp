@@ -179,7 +179,7 @@ TEST_CASE("unknown and duplicate keys of a YAML file are pointed at") {
   CHECK(
       complaints_of("links.yaml", "ici:\n  eficiency: 0.9\n") ==
       "links.yaml:2:14: error: unknown key 'eficiency' in link 'ici'; did you mean 'efficiency'?\n"
-      "    known keys: efficiency, latency, call, pieces, reduction, source\n");
+      "    known keys: efficiency, latency, call, pieces, reduction, flow, source\n");
   CHECK_THAT(complaints_of("links.yaml", "ici:\n  latency: 1 us\n  latency: 2 us\n"),
              StartsWith("links.yaml:3:3: error: key 'latency' is there twice, first in line 2"));
   CHECK_THAT(complaints_of("links.yaml", "ici:\n  latency: 1 us\nICI:\n  latency: 2 us\n"),
