@@ -109,7 +109,7 @@ struct JobRequest {
   ProgramOnNotice on_notice;
   RestartRules restart;
   JobOwner owner;
-  int devices_of_gpu = 1;  // what it asks for are such parts of a GPU, of nodes that have them
+  double devices_of_gpu = 1;             // so many of what it asks for would take a whole GPU
   std::int32_t pace = kAlikeEverywhere;  // of its list: how fast it is where (sim/queue)
   int line = 0;                          // of the list that it was read from; 0: of none
 

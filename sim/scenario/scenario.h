@@ -34,7 +34,19 @@ struct JobSpec {
   Seconds submit{};
   std::optional<Seconds> every;  // submitted again after each such time, `times` times in all
   int times = 1;
+  /// Under cluster.scheduler in place of `duration` or `job`, else always given.
   WorkloadSpec workload;
+  bool has_workload = true;
+  // Of a job that cluster.scheduler starts, each as in ArrivalClassSpec:
+  int gpus = 0;                     // all at once
+  std::optional<Seconds> duration;  // at pace 1
+  std::optional<Seconds> limit;     // that it asks for at most
+  std::string job;                  // file of a training
+  std::string user, team, queue, qos;
+  int priority = 0;
+  std::string required_topology, preferred_topology, resource;
+  PaceSpec pace{};
+  std::optional<PodShapeSpec> pod;
 };
 struct ForecastSpec {
   int replications = 1000;
@@ -157,7 +169,9 @@ struct Scenario {
   std::optional<PlannedSpec> planned;
 
   /// Jobs that share a cluster, of which no plan is made.
-  bool of_queue() const { return trace || arrivals; }
+  bool of_queue() const { return trace || arrivals || has_queued_jobs(); }
+  /// `jobs:` that cluster.scheduler starts.
+  bool has_queued_jobs() const { return cluster.scheduler && !jobs.empty(); }
 };
 
 /// Where each value stood: path ("cluster.pools.p100.nodes.max") -> place; items of a list by their

@@ -44,7 +44,10 @@ struct SharedGpuSpec {
 struct AcceleratorSpec {
   std::string type;
   int count = 1;
-  std::optional<SharedGpuSpec> shared{};  // of jobs that share a cluster
+  // Of jobs that share a cluster: each GPU is cut into devices, all alike or by MIG profiles.
+  std::optional<SharedGpuSpec> shared{};
+  std::map<std::string, int> mig_devices{};  // profile -> instances of a GPU
+  bool is_cut() const { return shared || !mig_devices.empty(); }
 };
 struct TpuSpec {
   std::string type, slice;

@@ -32,6 +32,13 @@ struct PaceSpec {
   bool given() const { return !by_pool.empty() || across_leaves.has_value(); }
 };
 
+/// What a pod of a job asks for, where Karpenter makes the nodes.
+struct PodShapeSpec {
+  int gpus = 1;
+  double cpu = 0;
+  Bytes memory{};
+};
+
 /// `trace:` as written.
 struct TraceSpec {
   std::string file;
@@ -80,7 +87,8 @@ struct ArrivalClassSpec {
   std::optional<TrialsSpec> trials;
   std::string job{};  // file of a training: its length and pace; "": `duration` and `pace`
   PaceSpec pace{};
-  std::string resource{};  // devices that GPUs are cut into; "": whole GPUs
+  std::string resource{};             // devices that GPUs are cut into; "": whole GPUs
+  std::optional<PodShapeSpec> pod{};  // not given: one pod with all GPUs
 };
 
 /// `arrivals:` as written.
