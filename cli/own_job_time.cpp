@@ -43,11 +43,15 @@ Expected<Seconds> time_on(const ScenarioFile& file, const std::string& name, con
 
 }  // namespace
 
-OwnJobTime own_job_time(const LoadedCatalog& catalog) {
+OwnTimes own_times(const LoadedCatalog& catalog) {
   auto files = std::make_shared<std::map<std::filesystem::path, ScenarioFile>>();
   const std::shared_ptr<const NetworkModel> network = make_default_network();
-  return [&catalog, files, network](const std::filesystem::path& path,
-                                    const ClusterSpec& on) -> Expected<Seconds> {
+  OwnTimes times;
+  times.of_training = [&catalog, network](const ScenarioFile& training, const ClusterSpec& on) {
+    return time_on(training, training.scenario.name, on, catalog, *network);
+  };
+  times.of_file = [&catalog, files, network](const std::filesystem::path& path,
+                                             const ClusterSpec& on) -> Expected<Seconds> {
     const std::string name = path.lexically_normal().string();
     auto known = files->find(path);
     if (known == files->end()) {
@@ -63,6 +67,7 @@ OwnJobTime own_job_time(const LoadedCatalog& catalog) {
     }
     return time_on(known->second, name, on, catalog, *network);
   };
+  return times;
 }
 
 }  // namespace reckon::cli

@@ -7,6 +7,6 @@ namespace reckon::cli {
 /// Asks the step model and the simulation of one job on nodes that are there, at the medians of all
 /// assumptions, with evidence as `reckon simulate` of the file has it, and without disruptions.
 /// Files are read once. It outlives what it returns, and so does the catalog.
-OwnJobTime own_job_time(const LoadedCatalog& catalog);
+OwnTimes own_times(const LoadedCatalog& catalog);
 
 }  // namespace reckon::cli

@@ -332,7 +332,12 @@ Expected<LoadedScenario> load_all(ScenarioFile scenario, const LoadedCatalog& ca
   loaded.file = std::move(scenario);
   const Scenario& asked = loaded.file.scenario;
   if (asked.of_queue()) {
-    auto trace = load_trace(loaded.file, own_job_time(catalog));
+    QueueSources sources;
+    sources.own_times = own_times(catalog);
+    sources.offers = [&catalog](const ScenarioFile& file) {
+      return karpenter_offers(file, catalog);
+    };
+    auto trace = load_trace(loaded.file, sources);
     if (!trace) return tl::unexpected(std::move(trace.error()));
     loaded.trace = std::move(*trace);
     return loaded;

@@ -193,7 +193,8 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
     return checked(answer_nodes(options, *file, catalog));
   if (!options.limit.empty()) {
     checked(std::move(file).map_error(by_option));
-    throw UsageError("--limit is of jobs that share a cluster: trace: or arrivals: of a file");
+    throw UsageError(
+        "--limit is of jobs that share a cluster: trace:, arrivals: or jobs: of a file");
   }
   int served = kDone;
   if (file && asks_for_service(*file)) {

@@ -55,6 +55,8 @@ const PoolSpec& varied_pool(const PlanOptions& options, const Scenario& scenario
     found = std::find_if(pools.begin(), pools.end(),
                          [&](const PoolSpec& pool) { return pool.name == options.pool; });
   if (found == pools.end()) {
+    if (pools.empty() && scenario.cluster.autoscaler == AutoscalerKind::karpenter)
+      throw UsageError("Karpenter makes the nodes: 'reckon plan' varies a pool of cluster.pools");
     if (pools.empty())
       throw UsageError("the nodes are a list: 'reckon plan' varies a pool of cluster.pools");
     std::vector<std::string> names;

@@ -94,7 +94,7 @@ ClusterSnapshot load_snapshot(const SubmitChoice& choice, const LoadedCatalog& c
     if (!scenario)
       throw WrongInput({{Severity::error,
                          {path.string(), 0, 0},
-                         "it is no scenario of jobs that share a cluster and end",
+                         "it is no scenario of jobs that end and share nodes that stay",
                          "example: scenarios/shared-slurm.yaml"}});
   }
   std::optional<std::int64_t> at;

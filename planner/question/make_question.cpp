@@ -13,6 +13,9 @@ void QuestionReader::read_all() {
   if (s.arrivals)
     return error("arrivals", "only 'reckon simulate' and 'reckon check' answer a queue of jobs",
                  "give one workload: instead of arrivals:");
+  if (s.has_queued_jobs())
+    return error("jobs", "only 'reckon simulate' and 'reckon check' answer a queue of jobs",
+                 "give one workload: instead of jobs:");
   if (!s.workload)
     return error("workload", "`reckon plan` plans one workload, and the scenario has none",
                  "plan each of several jobs by itself");

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "report/json_parts.h"
+#include "report/queue/karpenter.h"
 #include "report/text.h"
 #include "sim/base/unit_text.h"
 
@@ -65,8 +66,14 @@ std::string facts(const TraceResult& r) {
   else if (r.goodput && *r.goodput < kHardlyAny)
     rows.row({"goodput", format_percent(*r.goodput) +
                              " of the GPU time held: the rest is what slower nodes take longer"});
-  if (r.cost_usd) rows.row({"cost", money(r, *r.cost_usd) + " for all nodes over the makespan"});
+  if (r.cost_usd)
+    rows.row({"cost", money(r, *r.cost_usd) + (r.karpenter ? " for all nodes while they were there"
+                                                           : " for all nodes over the makespan")});
   if (r.overflow_jobs) rows.row({"overflow", overflow_text(r)});
+  if (r.karpenter) {
+    rows.row({"nodes made", nodes_made_text(r)});
+    rows.row({"consolidation", consolidation_text(r)});
+  }
   if (r.energy_joules) rows.row({"energy", format_energy(*r.energy_joules)});
   if (r.curve && r.allocation)
     rows.row({"allocation", format_percent(*r.allocation) + " of the GPUs"});
@@ -75,7 +82,9 @@ std::string facts(const TraceResult& r) {
               format_percent(*r.fragmentation) +
                   (r.curve ? " of the GPUs left" : " of the free GPUs are of no use to the jobs")});
   rows.row({r.curve ? "pods" : "jobs", job_counts(r)});
-  rows.row({"cluster", fmt::format("{} GPUs, policy {}", format_count(r.gpus), to_text(r.policy))});
+  rows.row({"cluster",
+            fmt::format("{} GPUs{}, policy {}", format_count(r.gpus),
+                        r.karpenter ? " at most, made by Karpenter" : "", to_text(r.policy))});
   if (r.curve || r.replications > 1)
     rows.row({"seed", r.replications == 1 ? std::to_string(r.seed)
                       : r.curve
@@ -176,6 +185,8 @@ Json queue_object(const TraceResult& r) {
                        {"reclaims", json_or_null(r.overflow_reclaims)},
                        {"node_hours", json_or_null(r.overflow_node_hours)},
                        {"cost_usd", json_or_null(r.overflow_usd)}};
+  out["karpenter"] = nullptr;
+  if (r.karpenter) out["karpenter"] = json_of_karpenter(r);
   out["teams"] = json_of_teams(r.teams);
   out["makespan_seconds"] = json_or_null(r.makespan_seconds);
   out["utilization"] = json_or_null(r.utilization);

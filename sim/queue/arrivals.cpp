@@ -8,6 +8,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
+#include "sim/queue/lists/inline_jobs.h"
 #include "sim/queue/trials.h"
 
 namespace reckon {
@@ -185,6 +186,7 @@ JobList draw_arrivals(const ArrivalsSpec& arrivals, const WeekProfile& profile, 
         list.jobs.push_back(
             recorded_job(SimTime{} + to_clock(Seconds{at}), to_clock(share * length), gpus, limit));
         list.jobs.back().owner = owner;
+        set_pods(list.jobs.back(), kind.pod);
         if (own != nullptr) list.jobs.back().pace = numbers.at(gpus);
       }
     }

@@ -15,7 +15,8 @@ struct NodeGroup {
   int gpus = 0;            // of a node, or the devices that they are cut into
   int cell = 0;            // nodes of one cell belong to the same partitions; 0 .. kMostCells - 1
   std::string resource{};  // devices that jobs ask for by this name; "": whole GPUs
-  int devices_of_gpu = 1;
+  double devices_of_gpu = 1;  // so many would take a whole GPU
+  int pool = 0;  // number of its pool, of which groups with other devices are the same nodes
 };
 
 /// Cells that a job may use, as bits.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
+#include "sim/scenario/mig_profiles.h"
 #include "sim/scenario/resolve/pricing.h"
 
 namespace reckon {
@@ -25,6 +26,33 @@ NodeRates node_rates(const PoolSpec& pool, const std::optional<PricesSpec>& pric
       add(machine->tariff, machine->power_watts))
     rates.usd_per_second = usd_per_second;
   return rates;
+}
+
+std::vector<PartOfPool> parts_of(const PoolSpec& pool, const std::optional<PricesSpec>& prices) {
+  const NodeRates rates = node_rates(pool, prices);
+  const NodeGroup whole{pool.nodes.initial, pool.accelerator ? pool.accelerator->count : 0, 0};
+  if (!pool.accelerator || !pool.accelerator->is_cut()) return {{whole, rates}};
+  const auto cut = [&](const std::string& resource, int devices, double of_gpu) {
+    PartOfPool part{whole, rates};
+    part.group.resource = resource;
+    part.group.gpus *= devices;
+    part.group.devices_of_gpu = of_gpu;
+    if (part.rates.usd_per_second) *part.rates.usd_per_second *= devices / of_gpu;
+    if (part.rates.watts) *part.rates.watts *= devices / of_gpu;
+    return part;
+  };
+  if (const auto& shared = pool.accelerator->shared)
+    return {cut(shared->resource, shared->devices, shared->devices)};
+  const auto slices_of = [&](const std::string& profile) {
+    return mig_profile(profile, pool.accelerator->type)->slices;
+  };
+  int slices = 0;  // that the instances of a GPU have together
+  for (const auto& [profile, count] : pool.accelerator->mig_devices)
+    slices += count * slices_of(profile);
+  std::vector<PartOfPool> parts;
+  for (const auto& [profile, count] : pool.accelerator->mig_devices)
+    parts.push_back(cut("nvidia.com/mig-" + profile, count, double(slices) / slices_of(profile)));
+  return parts;
 }
 
 QueueCharges charges_of(const QueueRun& run, std::span<const Holding> holdings,

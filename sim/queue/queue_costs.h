@@ -19,6 +19,15 @@ struct NodeRates {
 /// rate.
 NodeRates node_rates(const PoolSpec& pool, const std::optional<PricesSpec>& prices);
 
+/// Nodes of a pool with the devices of one kind that their GPUs are cut into, and what of a node's
+/// rates is for those.
+struct PartOfPool {
+  NodeGroup group;
+  NodeRates rates;
+};
+/// One part for each kind of devices; of MIG profiles each has the share of its compute slices.
+std::vector<PartOfPool> parts_of(const PoolSpec& pool, const std::optional<PricesSpec>& prices);
+
 struct Charge {
   double usd = 0, joules = 0;
 };

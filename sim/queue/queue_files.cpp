@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "sim/queue/kueue/kueue.h"
+#include "sim/queue/lists/inline_jobs.h"
 #include "sim/queue/lists/job_lists.h"
+#include "sim/queue/lists/name_checks.h"
 #include "sim/queue/lists/openb_csv.h"
 #include "sim/queue/lists/sacct.h"
 #include "sim/scenario/resolve/pricing.h"
@@ -13,25 +15,23 @@
 namespace reckon {
 namespace {
 
-int gpus_of_pool(const PoolSpec& pool) { return pool.accelerator ? pool.accelerator->count : 0; }
-
 class QueueLoader {
  public:
-  QueueLoader(const ScenarioFile& file, const OwnJobTime& own_jobs, TraceSource& source,
+  QueueLoader(const ScenarioFile& file, const QueueSources& sources, TraceSource& source,
               std::vector<std::string>& notes)
-      : file_(file),
-        scenario_(file.scenario),
-        own_jobs_(own_jobs),
-        source_(source),
-        notes_(notes) {}
+      : file_(file), scenario_(file.scenario), sources_(sources), source_(source), notes_(notes) {}
 
   std::optional<QueueQuestion> load() {
     question_.scheduler = *scenario_.cluster.scheduler;
-    if (!read_nodes()) return std::nullopt;
+    const bool karpenter = scenario_.cluster.autoscaler == AutoscalerKind::karpenter;
+    if (!(karpenter ? read_market() : read_nodes())) return std::nullopt;
     set_overflow_rate();
     tell_of_suspension();
-    if (!(scenario_.trace ? read_list() : read_arrivals())) return std::nullopt;
-    check_names();
+    if (!check_pods(scenario_, source_)) return std::nullopt;
+    if (!(scenario_.trace ? read_list() : scenario_.arrivals ? read_arrivals() : read_jobs()))
+      return std::nullopt;
+    check_names(scenario_, question_, source_);
+    if (question_.drawn) question_.list = {};
     return std::move(question_);
   }
 
@@ -41,15 +41,11 @@ class QueueLoader {
   bool read_nodes() {
     std::vector<std::string> names;  // of the groups
     for (const PoolSpec& pool : scenario_.cluster.pools) {
-      NodeGroup group{pool.nodes.initial, gpus_of_pool(pool), 0};
-      if (pool.accelerator && pool.accelerator->shared) {
-        group.resource = pool.accelerator->shared->resource;
-        group.devices_of_gpu = pool.accelerator->shared->devices;
-        group.gpus *= group.devices_of_gpu;
+      for (auto& [group, rates] : parts_of(pool, scenario_.prices)) {
+        question_.groups.push_back(std::move(group));
+        question_.rates.push_back(rates);
+        names.push_back(pool.name);
       }
-      question_.groups.push_back(std::move(group));
-      question_.rates.push_back(node_rates(pool, scenario_.prices));
-      names.push_back(pool.name);
     }
     if (scenario_.trace && !scenario_.trace->nodes.empty()) {
       const auto nodes = source_.read("nodes", scenario_.trace->nodes, read_openb_nodes);
@@ -71,9 +67,28 @@ class QueueLoader {
       return false;
     }
     question_.group_names = names;
+    group_pools_ = each_once(names);
     const auto& fabric = scenario_.cluster.fabric;
     if (fabric && fabric->nodes_per_leaf) question_.nodes_per_leaf = *fabric->nodes_per_leaf;
     return set_cells(names);
+  }
+
+  /// Machines that Karpenter chooses from.
+  bool read_market() {
+    if (!sources_.offers) {
+      source_.error("cluster.autoscaler", "Karpenter's machines need the catalog",
+                    "reckon simulate FILE");
+      return false;
+    }
+    auto offers = sources_.offers(file_);
+    if (!offers) {
+      source_.problems.insert(source_.problems.end(), offers.error().begin(), offers.error().end());
+      return false;
+    }
+    question_.karpenter = market_of(scenario_, *offers);
+    question_.partitions.of_partition = {kAllCells};
+    notes_.insert(notes_.end(), offers->warnings.begin(), offers->warnings.end());
+    return true;
   }
 
   void tell_of_suspension() {
@@ -106,18 +121,32 @@ class QueueLoader {
   /// Pools are cells of their own where a policy tells them apart.
   bool set_cells(const std::vector<std::string>& names) {
     question_.partitions.of_partition = {kAllCells};
+    std::vector<std::pair<std::string, std::string>> cells;  // pools and their devices
+    for (std::size_t k = 0; k < names.size(); ++k)
+      question_.groups[k].pool = static_cast<int>(
+          std::find(group_pools_.begin(), group_pools_.end(), names[k]) - group_pools_.begin());
     const bool kueue = policy() == SchedulingPolicy::kueue;
     const bool partitions =
         policy() == SchedulingPolicy::slurm && !question_.scheduler.slurm->partitions.empty();
     if (!kueue && !partitions && !tells_pools_apart()) return true;
     for (std::size_t k = 0; k < names.size(); ++k) {
-      const auto pool = std::find(question_.pools.begin(), question_.pools.end(), names[k]);
-      question_.groups[k].cell = static_cast<int>(pool - question_.pools.begin());
-      if (pool == question_.pools.end()) question_.pools.push_back(names[k]);
+      if (std::ranges::find(question_.pools, names[k]) == question_.pools.end())
+        question_.pools.push_back(names[k]);
+      const std::pair of{names[k], question_.groups[k].resource};
+      const auto cell = std::ranges::find(cells, of);
+      question_.groups[k].cell = static_cast<int>(cell - cells.begin());
+      if (cell == cells.end()) cells.push_back(of);
     }
-    if (question_.pools.size() > std::size_t(kMostCells)) {
+    if (cells.size() > std::size_t(kMostCells)) {
       source_.error("cluster.pools", fmt::format("{} pools, and a scheduler tells {} apart",
-                                                 question_.pools.size(), kMostCells));
+                                                 cells.size(), kMostCells));
+      return false;
+    }
+    if (kueue && cells.size() > question_.pools.size()) {
+      source_.error("cluster.pools",
+                    "GPUs with several MIG profiles are not simulated under policy kueue, whose "
+                    "flavors are pools",
+                    "a pool for each profile, with accelerator.shared");
       return false;
     }
     if (kueue) return check_flavors();
@@ -132,19 +161,24 @@ class QueueLoader {
     };
     const bool shared = std::ranges::any_of(question_.groups,
                                             [](const NodeGroup& g) { return !g.resource.empty(); });
-    if (shared || scenario_.trace) return shared || keeps_off(scenario_.trace->pace);
+    if (shared) return true;
+    if (scenario_.trace) return keeps_off(scenario_.trace->pace);
+    if (!scenario_.arrivals)
+      return std::ranges::any_of(
+          scenario_.jobs, [&](const JobSpec& job) { return !job.duration || keeps_off(job.pace); });
     return std::ranges::any_of(scenario_.arrivals->classes, [&](const ArrivalClassSpec& c) {
       return !c.job.empty() || keeps_off(c.pace);
     });
   }
 
   /// Names of pools with GPUs, each once.
-  std::vector<std::string> pools_with_gpus() const {
+  static std::vector<std::string> each_once(const std::vector<std::string>& names) {
     std::vector<std::string> pools;
-    for (const std::string& name : question_.group_names)
+    for (const std::string& name : names)
       if (std::ranges::find(pools, name) == pools.end()) pools.push_back(name);
     return pools;
   }
+  std::vector<std::string> pools_with_gpus() const { return each_once(question_.group_names); }
 
   /// Number of a pool with GPUs; nullopt: reported at the path.
   std::optional<int> pool_number(const std::string& name, const std::string& path) {
@@ -165,7 +199,8 @@ class QueueLoader {
         const auto pool =
             pool_number(name, "cluster.scheduler.slurm.partitions." + p.name + ".Nodes");
         known = known && pool.has_value();
-        if (pool) cells |= CellSet{1} << *pool;
+        for (const NodeGroup& group : question_.groups)
+          if (pool && group.pool == *pool) cells |= CellSet{1} << group.cell;
       }
       question_.partitions.of_partition.push_back(cells);
     }
@@ -235,7 +270,7 @@ class QueueLoader {
       left_out.push_back(fmt::format("{} {}", rows, what));
     if (!left_out.empty())
       notes_.push_back(fmt::format("rows of the list left out: {}", fmt::join(left_out, ", ")));
-    PaceLoader paces(file_, pools_with_gpus(), own_jobs_, source_, notes_);
+    PaceLoader paces(file_, pools_with_gpus(), sources_.own_times, source_, notes_);
     if (!paces.set_list(question_.list)) return false;
     apart_ = !question_.list.names.trainings.names().empty();
     if (apart_ && question_.pools.empty() && !set_cells(question_.group_names)) return false;
@@ -262,26 +297,55 @@ class QueueLoader {
       }
       drawn.profile = recorded_profile(*recorded);
     }
-    PaceLoader paces(file_, pools_with_gpus(), own_jobs_, source_, notes_);
+    PaceLoader paces(file_, pools_with_gpus(), sources_.own_times, source_, notes_);
     // Names of queues are checked as those of a list are; their jobs are drawn later.
     for (const ArrivalClassSpec& kind : drawn.arrivals.classes) {
       question_.list.jobs.push_back(recorded_job({}, SimDuration{1}, 1));
       question_.list.jobs.back().owner.queue = question_.list.names.queues.number(kind.queue);
       question_.list.names.resources.number(kind.resource);
-      check_topology(kind);
+      check_topology(kind.required_topology, kind.preferred_topology,
+                     "arrivals.classes." + kind.name);
       drawn.paces.push_back(paces.of_class(kind));
     }
     question_.drawn = std::move(drawn);
     return true;
   }
 
+  /// Those of `jobs:`.
+  bool read_jobs() {
+    JobList& list = question_.list = inline_jobs(file_);
+    PaceLoader paces(file_, pools_with_gpus(), sources_.own_times, source_, notes_);
+    std::map<std::int32_t, std::int32_t> numbers;  // of paces, by entry
+    std::map<std::int32_t, SimDuration> lengths;
+    for (const JobSpec& job : scenario_.jobs) {
+      check_topology(job.required_topology, job.preferred_topology, "jobs." + job.name);
+      if (question_.karpenter) continue;
+      const std::size_t before = source_.problems.size();
+      auto own = paces.of_job(job);
+      if (!own || source_.problems.size() > before) continue;
+      const auto entry = static_cast<std::int32_t>(&job - scenario_.jobs.data());
+      numbers[entry] = static_cast<std::int32_t>(list.paces.size());
+      if (own->length) lengths[entry] = to_clock(*own->length);
+      list.paces.push_back(std::move(own->pace));
+    }
+    if (!source_.problems.empty()) return false;
+    for (JobRequest& job : list.jobs) {
+      if (job.pace < 0) continue;
+      if (const auto length = lengths.find(job.pace); length != lengths.end())
+        std::get<FixedTime>(job.work).time = length->second;
+      job.pace = numbers.at(job.pace);
+    }
+    set_devices(list, question_.groups);
+    return true;
+  }
+
   /// A level that no topology has would hold a job back for ever.
-  void check_topology(const ArrivalClassSpec& kind) {
-    const std::string& level =
-        kind.required_topology.empty() ? kind.preferred_topology : kind.required_topology;
+  void check_topology(const std::string& required, const std::string& preferred,
+                      const std::string& of) {
+    const std::string& level = required.empty() ? preferred : required;
     if (level.empty()) return;
-    const std::string at = fmt::format("arrivals.classes.{}.podset-{}-topology", kind.name,
-                                       kind.required_topology.empty() ? "preferred" : "required");
+    const std::string at =
+        fmt::format("{}.podset-{}-topology", of, required.empty() ? "preferred" : "required");
     if (policy() != SchedulingPolicy::kueue)
       return source_.error(at, "topologies are of policy kueue", "policy: kueue");
     std::vector<std::string> levels;
@@ -293,55 +357,21 @@ class QueueLoader {
           "add it to cluster.scheduler.kueue.topologies");
   }
 
-  void check_names() {
-    const std::string at = scenario_.trace ? "trace.file" : "arrivals.classes";
-    const auto tell = [&](const std::vector<std::string>& unknown, const char* what,
-                          const char* hint) {
-      for (const std::string& name : unknown)
-        source_.error(at,
-                      name.empty()
-                          ? fmt::format("a job names no {}, and there are several", what)
-                          : fmt::format("jobs name the {} '{}', which is not there", what, name),
-                      hint);
-    };
-    if (policy() == SchedulingPolicy::slurm)
-      tell(unknown_partitions(question_.list, *question_.scheduler.slurm), "partition",
-           "add it to cluster.scheduler.slurm.partitions");
-    if (policy() == SchedulingPolicy::kueue)
-      tell(unknown_cluster_queues(question_.list, *question_.scheduler.kueue), "ClusterQueue",
-           "add it to cluster.scheduler.kueue.clusterQueues");
-    check_resources(at);
-    if (question_.drawn) question_.list = {};
-  }
-
-  /// Devices that jobs ask for, and no pool has.
-  void check_resources(const std::string& at) {
-    std::vector<std::string> known;
-    for (const NodeGroup& group : question_.groups)
-      if (!group.resource.empty()) known.push_back(group.resource);
-    for (const std::string& name : question_.list.names.resources.names())
-      if (std::ranges::find(known, name) == known.end())
-        source_.error(
-            at,
-            fmt::format("jobs ask for '{}', which no pool has{}", name, did_you_mean(name, known)),
-            "example: accelerator: {type: A100-SXM4-80, count: 8, shared: {resource: "
-            "nvidia.com/mig-1g.10gb, devices: 7}}");
-  }
-
   const ScenarioFile& file_;
   const Scenario& scenario_;
-  const OwnJobTime& own_jobs_;
+  const QueueSources& sources_;
   TraceSource& source_;
   std::vector<std::string>& notes_;
   QueueQuestion question_;
-  bool apart_ = false;  // jobs of the list may not run on every pool
+  std::vector<std::string> group_pools_;  // pools with GPUs, by number
+  bool apart_ = false;                    // jobs of the list may not run on every pool
 };
 
 }  // namespace
 
-std::optional<QueueQuestion> load_queue(const ScenarioFile& file, const OwnJobTime& own_jobs,
+std::optional<QueueQuestion> load_queue(const ScenarioFile& file, const QueueSources& sources,
                                         TraceSource& source, std::vector<std::string>& notes) {
-  return QueueLoader(file, own_jobs, source, notes).load();
+  return QueueLoader(file, sources, source, notes).load();
 }
 
 }  // namespace reckon

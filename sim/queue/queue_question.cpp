@@ -8,6 +8,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/queue/backfill/backfill.h"
 #include "sim/queue/backfill/kubernetes_rules.h"
+#include "sim/queue/karpenter/karpenter_answer.h"
 #include "sim/queue/kueue/kueue.h"
 #include "sim/queue/preemptive.h"
 
@@ -15,10 +16,10 @@ namespace reckon {
 
 void set_devices(JobList& list, std::span<const NodeGroup> groups) {
   if (list.names.resources.names().empty()) return;
-  std::vector<int> devices;  // by resource
+  std::vector<double> devices;  // by resource
   for (const std::string& name : list.names.resources.names()) {
     const auto group = std::ranges::find(groups, name, &NodeGroup::resource);
-    devices.push_back(group == groups.end() ? 1 : group->devices_of_gpu);
+    devices.push_back(group == groups.end() ? 1.0 : group->devices_of_gpu);
   }
   for (JobRequest& job : list.jobs)
     if (job.owner.resource >= 0)
@@ -41,11 +42,12 @@ std::vector<CellSet> cells_of_jobs(const QueueQuestion& question, const JobList&
     for (std::size_t r = 0; r + 1 < with_resource.size(); ++r)
       if (list.names.resources.names()[r] == group.resource) with_resource[r + 1] |= cell;
   }
-  std::vector<CellSet> runs;  // by pace: cells are pools by number
+  std::vector<CellSet> runs;  // by pace
   for (const PlacementPace& pace : list.paces) {
     CellSet cells = 0;
-    for (std::size_t pool = 0; pool < pace.by_pool.size(); ++pool)
-      if (!pace.by_pool[pool].empty()) cells |= CellSet{1} << pool;
+    for (const NodeGroup& group : groups)
+      if (!pace.by_pool[static_cast<std::size_t>(group.pool)].empty())
+        cells |= CellSet{1} << group.cell;
     runs.push_back(excludes ? cells : kAllCells);
   }
   std::vector<CellSet> out;
@@ -138,6 +140,12 @@ QueueRun run_queue(const QueueQuestion& question, const JobList& list, std::size
 
 std::vector<std::string> why_never(const QueueQuestion& question, const JobList& list,
                                    std::span<const std::size_t> jobs) {
+  if (question.karpenter) {
+    std::vector<std::string> reasons;
+    for (const std::size_t job : jobs)
+      reasons.push_back(why_no_node(list.jobs[job], *question.karpenter));
+    return reasons;
+  }
   std::optional<MultifactorRules> rules;
   if (question.scheduler.policy == SchedulingPolicy::slurm)
     rules.emplace(list, *question.scheduler.slurm, question.partitions, gpus_of(question.groups));

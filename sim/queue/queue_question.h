@@ -7,6 +7,7 @@
 
 #include "sim/queue/arrivals.h"
 #include "sim/queue/fifo.h"
+#include "sim/queue/karpenter/karpenter_run.h"
 #include "sim/queue/multifactor/multifactor.h"
 #include "sim/queue/pace/own_jobs.h"
 #include "sim/queue/queue_costs.h"
@@ -34,6 +35,7 @@ struct QueueQuestion {
   JobList list;  // recorded; empty with
   std::optional<DrawnJobs> drawn;
   std::size_t running = 0;  // jobs at the head of a recorded list that are not measured
+  std::optional<KarpenterMarket> karpenter;  // it makes all nodes; `groups` has none
 };
 
 /// Of jobs that ask for devices, how many of them a GPU has: as the groups say.

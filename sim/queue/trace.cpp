@@ -71,7 +71,14 @@ struct OneReplication {
           return r.usd_per_second || r.watts;
         });
     const QueueRecord record = record_of(work, first || charged);
-    TraceResult out = of_queue(record.run, whole_gpus_of(work.groups));
+    TraceResult out =
+        of_queue(record.run, work.karpenter ? record.most_gpus : whole_gpus_of(work.groups));
+    out.karpenter = record.karpenter;
+    if (record.karpenter && record.karpenter->starved > 0)
+      out.warnings.push_back(
+          fmt::format("{} of the jobs still wait for nodes when nothing runs any more: the limits "
+                      "of the NodePools hold fewer pods than they have together",
+                      record.karpenter->starved));
     QueueAnswers answers = answers_of(record.run, record.list);
     out.slowdown = answers.slowdown;
     out.teams = std::move(answers.teams);
@@ -81,7 +88,7 @@ struct OneReplication {
     out.preemptions = double(record.run.preemptions);
     out.usd_rate = question.usd_rate;
     out.currency = question.currency;
-    if (first) out.fragmentation = fragmentation_of(record, work.groups);
+    if (first && !work.karpenter) out.fragmentation = fragmentation_of(record, work.groups);
     set_charges(record, out);
     if (record.overflow) {
       out.overflow_jobs = double(record.overflow->jobs);
@@ -137,10 +144,24 @@ struct OneReplication {
     }
   }
 
+  void record_karpenter(const QueueQuestion& work, const RunOptions& options,
+                        QueueRecord& record) const {
+    const std::size_t first = std::min(first_measured(work, record.list), record.list.jobs.size());
+    KarpenterRun run =
+        run_karpenter(record.list.jobs, *work.karpenter, *work.scheduler.kubernetes, first,
+                      measured_jobs(question, record.list.jobs.size() - first), options);
+    record.charges = charges_of(run, *work.karpenter);
+    record.karpenter = answer_of(run, *work.karpenter);
+    record.most_gpus = run.most_gpus;
+    record.holdings = std::move(run.holdings);
+    record.run = std::move(run.run);
+  }
+
   QueueRecord record_of(const QueueQuestion& work, bool with_holdings = false) const {
     // Drawn jobs of replication k are of its own streams, those of the seed asked for.
     const auto replication = static_cast<std::uint32_t>(seed - question.seed);
-    QueueRecord record{jobs_of(work, question.seed, replication), {}, {}, {}, {}};
+    QueueRecord record;
+    record.list = jobs_of(work, question.seed, replication);
     RunOptions options;
     options.seed = question.seed;
     options.replication = replication;
@@ -150,6 +171,10 @@ struct OneReplication {
       options.overflow = &*overflow;
     }
     if (with_holdings) options.holdings = &record.holdings;
+    if (work.karpenter) {
+      record_karpenter(work, options, record);
+      return record;
+    }
     const std::size_t first = std::min(first_measured(work, record.list), record.list.jobs.size());
     record.run = run_queue(work, record.list, first,
                            measured_jobs(question, record.list.jobs.size() - first), options);
@@ -212,7 +237,7 @@ TraceResult simulate_trace(const TraceQuestion& question, int replications, int 
   const bool checks =
       queue != nullptr && queue->scheduler.kueue && draws_checks(*queue->scheduler.kueue);
   const bool draws = std::holds_alternative<LoadQuestion>(question.work) || reclaims || checks ||
-                     (queue != nullptr && queue->drawn.has_value());
+                     (queue != nullptr && (queue->drawn || queue->karpenter));
   const int runs = draws ? replications : 1;
   std::vector<TraceResult> results(static_cast<std::size_t>(runs));
   parallel_for(results.size(), threads, [&](std::size_t k) {

@@ -8,11 +8,14 @@
 #include "sim/base/diagnostic.h"
 #include "sim/queue/backfill/overflow.h"
 #include "sim/queue/gavel/gavel.h"
+#include "sim/queue/karpenter/karpenter_answer.h"
 #include "sim/queue/packing/load.h"
+#include "sim/queue/queue_files.h"
 #include "sim/queue/queue_question.h"
 #include "sim/scenario/scenario.h"
 
-// A scenario whose work is `trace:` or `arrivals:`: its files read, and simulated.
+// A scenario whose work is `trace:`, `arrivals:` or `jobs:` that a scheduler starts: its files
+// read, and simulated.
 namespace reckon {
 
 struct LoadQuestion {  // with trace.load
@@ -36,12 +39,11 @@ struct TraceQuestion {
   std::vector<std::string> warnings;
 };
 
-/// Reads the files that `trace` or `arrivals` name: in trace.directory (there also without the
-/// directories of the name), beside the file in which the name stands, in the working directory
+/// Reads the files that `trace`, `arrivals` or `jobs` name: in trace.directory (there also without
+/// the directories of the name), beside the file in which the name stands, in the working directory
 /// where it came with
-/// --set. `own_jobs`: asked for classes that name a training. Errors: what is wrong in them, with
-/// their lines; a window beyond the list.
-Expected<TraceQuestion> load_trace(const ScenarioFile& file, const OwnJobTime& own_jobs = {});
+/// --set. Errors: what is wrong in them, with their lines; a window beyond the list.
+Expected<TraceQuestion> load_trace(const ScenarioFile& file, const QueueSources& sources = {});
 
 /// One replication's answer; a mean over several where `replications` is above 1: curves point by
 /// point, statistics one by one.
@@ -69,7 +71,8 @@ struct TraceResult {
   std::optional<double> cost_usd, energy_joules;  // of all nodes over the makespan
   /// Of jobs that ran on an overflow's nodes; the cost is part of cost_usd.
   std::optional<double> overflow_jobs, overflow_reclaims, overflow_node_hours, overflow_usd;
-  double usd_rate = 1;  // what 1 USD costs in `currency`
+  std::optional<KarpenterAnswer> karpenter;  // of what it made
+  double usd_rate = 1;                       // what 1 USD costs in `currency`
   std::string currency = "USD";
   std::vector<std::string> warnings;
 };
@@ -84,6 +87,8 @@ struct QueueRecord {
   std::vector<Holding> holdings;  // who held which GPUs when
   QueueCharges charges;           // of the overflow's nodes too
   std::optional<OverflowUse> overflow;
+  std::optional<KarpenterAnswer> karpenter;
+  int most_gpus = 0;  // of Karpenter's nodes at a time
 };
 /// nullopt: the question is of no such jobs.
 std::optional<QueueRecord> record_queue(const TraceQuestion& question);

@@ -13,11 +13,14 @@ namespace {
 
 class TraceLoader {
  public:
-  TraceLoader(const ScenarioFile& file, const OwnJobTime& own_jobs)
+  TraceLoader(const ScenarioFile& file, const QueueSources& sources)
       : file_(file),
-        own_jobs_(own_jobs),
+        sources_(sources),
         scheduler_(*file.scenario.cluster.scheduler),
-        source_(file, file.scenario.trace ? "trace" : "arrivals",
+        source_(file,
+                file.scenario.trace      ? "trace"
+                : file.scenario.arrivals ? "arrivals"
+                                         : "jobs",
                 file.scenario.trace ? file.scenario.trace->directory : "") {}
 
   Expected<TraceQuestion> load() {
@@ -94,7 +97,7 @@ class TraceLoader {
   }
 
   void load_jobs() {
-    auto work = load_queue(file_, own_jobs_, source_, question_.warnings);
+    auto work = load_queue(file_, sources_, source_, question_.warnings);
     if (!work) return;
     if (file_.scenario.trace) check_window(work->list.jobs.size() - work->running);
     question_.work = std::move(*work);
@@ -113,7 +116,7 @@ class TraceLoader {
   }
 
   const ScenarioFile& file_;
-  const OwnJobTime& own_jobs_;
+  const QueueSources& sources_;
   const SchedulerSpec& scheduler_;
   TraceQuestion question_;
   TraceSource source_;
@@ -121,8 +124,8 @@ class TraceLoader {
 
 }  // namespace
 
-Expected<TraceQuestion> load_trace(const ScenarioFile& file, const OwnJobTime& own_jobs) {
-  return TraceLoader(file, own_jobs).load();
+Expected<TraceQuestion> load_trace(const ScenarioFile& file, const QueueSources& sources) {
+  return TraceLoader(file, sources).load();
 }
 
 }  // namespace reckon

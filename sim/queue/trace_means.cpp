@@ -115,6 +115,10 @@ void take_mean(TraceResult& out, const std::vector<TraceResult>& results) {
   times(&TraceResult::completion);
   times(&TraceResult::slowdown);
   out.teams = mean_teams(results);
+  if (!out.karpenter) return;
+  std::vector<const KarpenterAnswer*> answers;
+  for (const TraceResult& r : results) answers.push_back(&*r.karpenter);
+  out.karpenter = mean_of(answers);
 }
 
 }  // namespace reckon

@@ -118,6 +118,22 @@ ClassPaces PaceLoader::of_class(const ArrivalClassSpec& kind) {
   return out;
 }
 
+std::optional<ClassPace> PaceLoader::of_job(const JobSpec& job) {
+  const std::string at = "jobs." + job.name;
+  const std::string whose = "job " + job.name;
+  if (!job.job.empty())
+    return of_training({directory_of(file_, at + ".job") / job.job, at + ".job", whose}, job.gpus);
+  if (job.has_workload) {
+    ScenarioFile alone = file_;
+    alone.scenario.jobs.clear();
+    alone.scenario.workload = job.workload;
+    alone.places = file_.places.with_alias(at + ".workload", "workload");
+    return of_training({{}, at + ".workload", whose, &alone}, job.gpus);
+  }
+  if (!job.pace.given()) return std::nullopt;
+  return ClassPace{std::nullopt, as_said(job.pace, at)};
+}
+
 /// By how many leaves its nodes are of; empty: it cannot run there, as a note says.
 std::vector<double> PaceLoader::seconds_on(const PoolSpec& pool, const Training& training,
                                            int gpus) {
@@ -146,7 +162,8 @@ std::vector<double> PaceLoader::seconds_on(const PoolSpec& pool, const Training&
       continue;
     }
     if (of_leaf > 0) on.fabric->nodes_per_leaf = leaves == 1 ? std::min(of_leaf, nodes) : most;
-    const auto time = time_(training.file, on);
+    const auto time = training.scenario != nullptr ? times_.of_training(*training.scenario, on)
+                                                   : times_.of_file(training.file, on);
     if (!time) return keep_off(placed(time.error().front()));
     seconds.push_back(known[most] = time->count());
   }
@@ -154,7 +171,7 @@ std::vector<double> PaceLoader::seconds_on(const PoolSpec& pool, const Training&
 }
 
 std::optional<ClassPace> PaceLoader::of_training(const Training& training, int gpus) {
-  if (!time_) {
+  if (training.scenario != nullptr ? !times_.of_training : !times_.of_file) {
     source_.error(training.at, "a training of one's own needs the catalog", "reckon simulate FILE");
     return std::nullopt;
   }
@@ -163,16 +180,19 @@ std::optional<ClassPace> PaceLoader::of_training(const Training& training, int g
   const std::size_t before = notes_.size();
   for (const std::string& name : pools_) {
     const PoolSpec& pool = pool_named(file_.scenario.cluster, name);
-    const bool shared = pool.accelerator && pool.accelerator->shared;
+    const bool shared = pool.accelerator && pool.accelerator->is_cut();
     out.pace.by_pool.push_back(shared ? std::vector<double>{} : seconds_on(pool, training, gpus));
     for (const double s : out.pace.by_pool.back()) best = std::min(best, s);
   }
   if (best == std::numeric_limits<double>::infinity()) {
     std::string why = notes_.size() > before ? notes_.back() : "no pool has whole GPUs";
-    source_.error(
-        training.at,
-        fmt::format("'{}' runs on no pool on {} GPUs", training.file.filename().string(), gpus),
-        why);
+    source_.error(training.at,
+                  fmt::format("{} runs on no pool on {} GPUs",
+                              training.scenario != nullptr
+                                  ? training.whose
+                                  : fmt::format("'{}'", training.file.filename().string()),
+                              gpus),
+                  why);
     return std::nullopt;
   }
   for (std::vector<double>& by_leaves : out.pace.by_pool)

@@ -27,21 +27,34 @@ using ClassPaces = std::map<int, ClassPace>;  // by GPUs; empty: alike everywher
 using OwnJobTime =
     std::function<Expected<Seconds>(const std::filesystem::path& file, const ClusterSpec& on)>;
 
+/// The same of a scenario of one training that is read already.
+using OwnTrainingTime =
+    std::function<Expected<Seconds>(const ScenarioFile& training, const ClusterSpec& on)>;
+
+/// What only the catalog knows. What needs one that is not there is an error.
+struct OwnTimes {
+  OwnJobTime of_file;
+  OwnTrainingTime of_training;
+};
+
 /// `pools`: names of those with GPUs, in the order of PlacementPace. What is wrong is in `source`;
 /// `notes` has pools on which a job cannot run, and why.
 class PaceLoader {
  public:
-  PaceLoader(const ScenarioFile& file, std::vector<std::string> pools, const OwnJobTime& time,
+  PaceLoader(const ScenarioFile& file, std::vector<std::string> pools, const OwnTimes& times,
              TraceSource& source, std::vector<std::string>& notes)
-      : file_(file), pools_(std::move(pools)), time_(time), source_(source), notes_(notes) {}
+      : file_(file), pools_(std::move(pools)), times_(times), source_(source), notes_(notes) {}
 
   /// Of the jobs of a recorded list, as `trace` says or by their training; false: reported.
   bool set_list(JobList& list);
   ClassPaces of_class(const ArrivalClassSpec& kind);
+  /// Of a job of `jobs:`; nullopt: alike everywhere, or reported.
+  std::optional<ClassPace> of_job(const JobSpec& job);
   /// Of a training: its file, where the scenario says it, and who asks for it ("class bert").
   struct Training {
     std::filesystem::path file;
     std::string at, whose;
+    const ScenarioFile* scenario = nullptr;  // in place of the file
   };
   std::optional<ClassPace> of_training(const Training& training, int gpus);
 
@@ -53,7 +66,7 @@ class PaceLoader {
 
   const ScenarioFile& file_;
   std::vector<std::string> pools_;
-  const OwnJobTime& time_;
+  const OwnTimes& times_;
   TraceSource& source_;
   std::vector<std::string>& notes_;
 };

@@ -22,6 +22,7 @@ NodePlaces node_places(std::span<const NodeGroup> groups, std::span<const std::s
     const auto [at, added] = pools.try_emplace(g < names.size() ? names[g] : "");
     Pool& pool = at->second;
     if (added) pool.number = static_cast<std::int32_t>(pools.size()) - 1;
+    if (!groups[g].resource.empty()) pool.nodes = 0;  // the same nodes once more
     for (int k = 0; k < groups[g].nodes; ++k, ++pool.nodes) {
       if (nodes_per_leaf > 0 && pool.nodes % nodes_per_leaf == 0) pool.leaf = leaves++;
       places.pool.push_back(pool.number);

@@ -7,12 +7,12 @@ namespace reckon {
 std::optional<ClusterSnapshot> snapshot_of(const Scenario& scenario,
                                            const TraceQuestion& question) {
   const auto* queue = std::get_if<QueueQuestion>(&question.work);
-  if (queue == nullptr) return std::nullopt;
+  if (queue == nullptr || queue->karpenter) return std::nullopt;
   ClusterSnapshot snapshot;
   snapshot.system = SnapshotSystem::scenario;
   snapshot.scheduler = queue->scheduler;
   for (const PoolSpec& pool : scenario.cluster.pools)
-    for (int k = 0; pool.accelerator && !pool.accelerator->shared && k < pool.nodes.initial; ++k)
+    for (int k = 0; pool.accelerator && !pool.accelerator->is_cut() && k < pool.nodes.initial; ++k)
       snapshot.nodes.push_back({.name = fmt::format("{}-{}", pool.name, k),
                                 .gpus = pool.accelerator->count,
                                 .accelerator = pool.accelerator->type,

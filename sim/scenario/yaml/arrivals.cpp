@@ -76,7 +76,7 @@ const Fields<ArrivalClassSpec>& arrival_class_fields() {
   gpus.low = 1, gpus.high = kMostGpusOfClass;
   gpus.or_list = true;
   gpus.or_map = Form::Kind::fraction;
-  static const Fields<C> table{
+  static const Fields<C> table = with_owner<C>({
       required(name_field("name", &C::name, "Unique name; it decides what is drawn.", "small")),
       required(number_field("jobs_per_hour", &C::jobs_per_hour,
                             above_zero(Form::Kind::number, kMostArrivalsPerHour),
@@ -95,10 +95,7 @@ const Fields<ArrivalClassSpec>& arrival_class_fields() {
                  "bert.yaml"),
       pace_field<C>(),
       across_leaves_field<C>(),
-      text_field("resource", &C::resource,
-                 "Devices that GPUs are cut into (accelerator.shared), and `gpus` counts; default: "
-                 "whole GPUs.",
-                 "nvidia.com/mig-1g.10gb"),
+      pod_field<C>(),
       number_field("limit", &C::limit, Form{Form::Kind::number, 1, 1000},
                    "Time limit that a job asks for, in times of its length; default: none.", "2"),
       field<C>("teams", Form{.kind = Form::Kind::map, .item = Form::Kind::fraction}, read_teams,
@@ -106,21 +103,11 @@ const Fields<ArrivalClassSpec>& arrival_class_fields() {
                "{vision: 3, language: 1}"),
       number_field("users", &C::users, whole(1, kMostUsers), "Users of each team; default: 1.",
                    "5"),
-      text_field("queue", &C::queue, "Partition of Slurm, or ClusterQueue of Kueue.", "batch"),
-      text_field("qos", &C::qos, "QOS of Slurm.", "normal"),
-      number_field("priority", &C::priority, Form{Form::Kind::whole, -1e9, 1e9},
-                   "Priority of Kueue's and Kubernetes' workloads; default: 0.", "100"),
-      text_field("podset-required-topology", &C::required_topology,
-                 "Of Kueue: all nodes in one domain of the level with this label.",
-                 "cloud.provider.com/topology-rack"),
-      text_field("podset-preferred-topology", &C::preferred_topology,
-                 "The same where it is possible, else in as few as suffice.",
-                 "cloud.provider.com/topology-block"),
       block_field<trials_fields>("trials", &C::trials, {},
                                  "A job is a search over hyper-parameters: so many trials, some "
                                  "of them stopped early. `duration` is a full trial's.",
                                  "{count: 64, stop: asha}"),
-  };
+  });
   return table;
 }
 

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <set>
 
 #include "sim/base/unit_text.h"
+#include "sim/scenario/mig_profiles.h"
 #include "sim/scenario/yaml/fields.h"
 
 namespace reckon {
@@ -72,6 +74,26 @@ void check_shared_gpu(Reader& reader, const YamlNode& node, const SharedGpuSpec&
         fmt::format("devices: {}", kSlices / each));
 }
 
+void read_mig_devices(Reader& reader, const YamlNode& node, AcceleratorSpec& accelerator) {
+  constexpr double kMostOfGpu = 64;
+  reader.each_entry(node, [&](const std::string& key, const YamlNode& value) {
+    if (const auto count = reader.number(value, whole(1, kMostOfGpu)))
+      accelerator.mig_devices[key] = static_cast<int>(*count);
+  });
+}
+
+/// What the GPUs are cut into must be possible [NVIDIA, MIG User Guide, "Supported MIG Profiles"].
+void check_cut(Reader& reader, const YamlNode& node, const AcceleratorSpec& accelerator) {
+  const auto* mig = node.find("mig-devices");
+  if (mig == nullptr) return;
+  if (node.has("shared"))
+    reader.error(mig->key_at, "'mig-devices' cannot stand beside 'shared'",
+                 "shared: all devices of a GPU are alike");
+  if (const auto mistake = mig_mistake(accelerator.mig_devices, accelerator.type))
+    reader.error(mig->key_at, fmt::format("a GPU cannot be cut so: {}", *mistake),
+                 fmt::format("profiles: {}", fmt::join(mig_profile_names(accelerator.type), ", ")));
+}
+
 const Fields<AcceleratorSpec>& accelerator_fields() {
   static const Fields<AcceleratorSpec> table{
       required(
@@ -81,6 +103,11 @@ const Fields<AcceleratorSpec>& accelerator_fields() {
       block_field<shared_gpu_fields>("shared", &AcceleratorSpec::shared, check_shared_gpu,
                                      "Of jobs that share a cluster: each GPU is cut into devices.",
                                      "{resource: nvidia.com/mig-1g.10gb, devices: 7}"),
+      field<AcceleratorSpec>(
+          "mig-devices", Form{.kind = Form::Kind::map, .item = Form::Kind::whole}, read_mig_devices,
+          "Of jobs that share a cluster: MIG instances of each GPU by profile, as mig-parted has "
+          "them. Jobs ask for nvidia.com/mig-PROFILE.",
+          "{1g.10gb: 2, 2g.20gb: 1, 3g.40gb: 1}"),
   };
   return table;
 }
@@ -219,8 +246,8 @@ const Fields<PoolSpec>& pool_fields() {
                  "worker"),
       field<P>("machine", machine_form, machine, "Catalog name, or the machine itself.",
                "n1-standard-16"),
-      block_field<accelerator_fields>("accelerator", &P::accelerator, {}, "GPUs of one node.",
-                                      "{type: P100-PCIE-16, count: 2}"),
+      block_field<accelerator_fields>("accelerator", &P::accelerator, check_cut,
+                                      "GPUs of one node.", "{type: P100-PCIE-16, count: 2}"),
       block_field<tpu_fields>("tpu", &P::tpu, {}, "A TPU slice: one node is the whole slice.",
                               "{type: TPU-v2, slice: v2-8}"),
       field<P>("nodes", nodes_form, read_nodes, "How many; default: 1.",

@@ -8,6 +8,7 @@
 #include "sim/scenario/yaml/document.h"
 #include "sim/scenario/yaml/fields.h"
 #include "sim/scenario/yaml/layers.h"
+#include "sim/scenario/yaml/pace_fields.h"
 
 namespace reckon {
 namespace {
@@ -15,7 +16,9 @@ namespace {
 constexpr double kMostRepeats = 1000;
 
 const Fields<JobSpec>& job_fields() {
-  static const Fields<JobSpec> table{
+  using J = JobSpec;
+  constexpr double kMostGpusOfJob = 1e6;
+  static const Fields<J> table = with_owner<J>({
       required(name_field("name", &JobSpec::name, "Unique name.", "a")),
       number_field("submit", &JobSpec::submit, Form{Form::Kind::duration, 0, kLatestSubmit},
                    "When it is queued; default: 0h.", "2h"),
@@ -23,11 +26,26 @@ const Fields<JobSpec>& job_fields() {
                    "It is submitted again after each such time; needs times.", "1d"),
       number_field("times", &JobSpec::times, whole(1, kMostRepeats),
                    "How often it is submitted in all; needs every.", "7"),
-      required(block_field<workload_fields>("workload", &JobSpec::workload, check_workload,
-                                            "What it trains.",
-                                            "{model: resnet50_v1_5, dataset: imagenet, train: "
-                                            "{epochs: 90}, batch_per_accelerator: 64}")),
-  };
+      block_field<workload_fields>("workload", &JobSpec::workload, check_workload,
+                                   "What it trains; or give its duration or `job`.",
+                                   "{model: resnet50_v1_5, dataset: imagenet, train: "
+                                   "{epochs: 90}, batch_per_accelerator: 64}"),
+      number_field("gpus", &J::gpus, whole(1, kMostGpusOfJob),
+                   "Under cluster.scheduler: its GPUs, all at once.", "8"),
+      number_field("duration", &J::duration, duration_above_zero(),
+                   "Under cluster.scheduler: how long it runs.", "2h"),
+      text_field("job", &J::job,
+                 "Under cluster.scheduler: scenario of one training, relative to this file, whose "
+                 "length on each pool is the step model's.",
+                 "bert.yaml"),
+      number_field("limit", &J::limit, duration_above_zero(),
+                   "Time limit that it asks for; default: none.", "4h"),
+      pace_field<J>(),
+      across_leaves_field<J>(),
+      pod_field<J>(),
+      text_field("user", &J::user, "Whose job it is.", "ann"),
+      text_field("team", &J::team, "Team of the user (account of Slurm).", "vision"),
+  });
   return table;
 }
 
@@ -42,6 +60,23 @@ void check_last_submit(Reader& reader, const YamlNode& node, const JobSpec& job)
       "a smaller every, or fewer times");
 }
 
+/// What says how long it takes; check_queue() says where all but `workload` may stand.
+void check_length(Reader& reader, const YamlNode& item) {
+  constexpr std::array<std::string_view, 3> kLengths{"workload", "duration", "job"};
+  const bool said = std::ranges::any_of(
+      kLengths, [&](auto key) { return item.has(key) || reader.misspelt(key); });
+  if (!said)
+    reader.error(fmt::format("{} needs 'workload'", reader.subject()),
+                 "what it trains; under cluster.scheduler a duration or the file of a job will do");
+  else
+    check_one_of(reader, item, kLengths, 0);
+  if (!item.has("duration"))
+    for (const std::string_view key : {"pace", "across_leaves", "resource"})
+      if (const auto* beside = item.find(key))
+        reader.error(beside->key_at, fmt::format("'{}' needs 'duration'", key),
+                     "the step model says how long a training takes, and where");
+}
+
 void read_jobs(Reader& reader, const YamlNode& node, Scenario& scenario) {
   if (node.kind == YamlNode::Kind::list && node.entries.empty()) reader.error("jobs is empty");
   std::set<std::string> names;
@@ -51,6 +86,8 @@ void read_jobs(Reader& reader, const YamlNode& node, Scenario& scenario) {
     if (item.has("every") != item.has("times"))
       reader.error(fmt::format("{} needs both 'every' and 'times', or none", reader.subject()),
                    "example: every: 1d, times: 7");
+    job.has_workload = item.has("workload");
+    check_length(reader, item);
     check_last_submit(reader, item, job);
     if (!job.name.empty() && !names.insert(job.name).second)
       reader.error(item.find("name")->value.at, fmt::format("a second job is named '{}'", job.name),

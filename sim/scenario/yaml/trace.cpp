@@ -9,6 +9,22 @@ namespace {
 
 constexpr double kMostLoad = 100;  // times the cluster
 constexpr double kMostJobs = 1e8;
+/// Keys of `jobs:` that need cluster.scheduler.
+constexpr std::array<std::string_view, 15> kKeysOfScheduled{"gpus",
+                                                            "duration",
+                                                            "job",
+                                                            "limit",
+                                                            "pace",
+                                                            "across_leaves",
+                                                            "pod",
+                                                            "user",
+                                                            "team",
+                                                            "resource",
+                                                            "queue",
+                                                            "qos",
+                                                            "priority",
+                                                            "podset-required-topology",
+                                                            "podset-preferred-topology"};
 
 const YamlNode::Entry* below(const YamlNode& root, std::string_view block, std::string_view key) {
   const auto* entry = root.find(block);
@@ -26,8 +42,9 @@ void check_policy(Reader& reader, const YamlNode& root, const TraceSpec* trace,
   if (trace == nullptr && (places || gavel))
     return reader.error(
         at->value.at,
-        fmt::format("policy {} needs a trace, and the jobs are drawn", to_text(policy)),
-        "with arrivals: fifo, easy_backfill, sjf, srtf, las, slurm, kueue, kubernetes");
+        fmt::format("policy {} needs a trace, and the jobs are {}", to_text(policy),
+                    root.has("jobs") ? "listed" : "drawn"),
+        "without one: fifo, easy_backfill, sjf, srtf, las, slurm, kueue, kubernetes");
   if (trace == nullptr) return;
   if (places != trace->load.has_value())
     reader.error(at->value.at,
@@ -96,11 +113,101 @@ void check_paces(Reader& reader, const YamlNode& root, const Scenario& scenario)
   }
   if (of_queue) return;
   for (const PoolSpec& pool : scenario.cluster.pools)
-    if (pool.accelerator && pool.accelerator->shared)
+    if (pool.accelerator && pool.accelerator->is_cut())
       reader.error(below(root, "cluster", "pools")->key_at,
                    fmt::format("pool '{}' has shared GPUs, and policy {} knows none", pool.name,
                                to_text(policy)),
                    "policies fifo, easy_backfill, sjf, srtf, las, slurm, kueue, kubernetes");
+}
+
+/// Jobs that a scheduler starts say how many GPUs they take; others have keys of theirs only.
+void check_jobs(Reader& reader, const YamlNode& root, bool scheduled) {
+  const auto* jobs = root.find("jobs");
+  if (jobs == nullptr) return;
+  for (const YamlNode::Entry& entry : jobs->value.entries) {
+    const YamlNode& item = entry.value;
+    if (scheduled && item.kind == YamlNode::Kind::map && !item.has("gpus"))
+      reader.error(item.at, "a job that cluster.scheduler starts needs 'gpus'", "example: gpus: 8");
+    for (const std::string_view key : kKeysOfScheduled)
+      if (const auto* own = item.find(key); own != nullptr && !scheduled)
+        reader.error(own->key_at,
+                     fmt::format("'{}' is of jobs that a scheduler starts, and there is none", key),
+                     "example: cluster: {scheduler: {policy: easy_backfill}}");
+    const auto* required = item.find("podset-required-topology");
+    if (required != nullptr && item.has("podset-preferred-topology"))
+      reader.error(required->key_at, "a job has a required and a preferred topology",
+                   "leave one of them out");
+  }
+}
+
+/// Keys that say of a job where it runs, which Karpenter decides, or how its pods look.
+void check_keys_of_nodes(Reader& reader, const YamlNode& job, bool karpenter) {
+  for (const std::string_view key : {"workload", "job", "pace", "across_leaves", "resource",
+                                     "podset-required-topology", "podset-preferred-topology"})
+    if (const auto* own = job.find(key); own != nullptr && karpenter)
+      reader.error(own->key_at,
+                   fmt::format("'{}' is of nodes that are known, and Karpenter makes these", key),
+                   "give the job's duration on the GPUs that the NodePools admit");
+  if (const auto* pod = job.find("pod"); pod != nullptr && !karpenter)
+    reader.error(pod->key_at, "'pod' is of clusters whose nodes Karpenter makes",
+                 "cluster: {autoscaler: karpenter, karpenter: {nodePools: [...]}}");
+}
+
+/// Who makes the nodes: nobody, or Karpenter for pods of Kubernetes.
+void check_maker(Reader& reader, const YamlNode& root, const Scenario& scenario,
+                 std::string_view block) {
+  const AutoscalerKind autoscaler = scenario.cluster.autoscaler;
+  const SchedulerSpec& scheduler = *scenario.cluster.scheduler;
+  const bool karpenter = autoscaler == AutoscalerKind::karpenter;
+  if (autoscaler != AutoscalerKind::cluster_autoscaler && !karpenter)
+    reader.error(below(root, "cluster", "autoscaler")->key_at,
+                 fmt::format("the nodes of '{}' stay, and {} makes and deletes them", block,
+                             called(autoscaler)),
+                 "leave autoscaler out, or take karpenter with policy kubernetes");
+  const auto* jobs = block == "arrivals" ? below(root, block, "classes") : root.find(block);
+  if (jobs != nullptr && block == "trace")
+    check_keys_of_nodes(reader, jobs->value, karpenter);
+  else if (jobs != nullptr)
+    for (const YamlNode::Entry& entry : jobs->value.entries)
+      check_keys_of_nodes(reader, entry.value, karpenter);
+  if (!karpenter) return;
+  const auto& at = below(root, "cluster", "scheduler")->value;
+  if (scheduler.policy != SchedulingPolicy::kubernetes)
+    reader.error(at.at,
+                 fmt::format("Karpenter makes nodes for pods of Kubernetes, and the policy "
+                             "is {}",
+                             to_text(scheduler.policy)),
+                 "policy: kubernetes");
+  else if (!scheduler.kubernetes || scheduler.kubernetes->preemption != PreemptionPolicy::never)
+    reader.error(at.at, "pods that evict others are not simulated where Karpenter makes the nodes",
+                 "kubernetes: {preemptionPolicy: Never}");
+  if (const auto* overflow = at.find("overflow"))
+    reader.error(overflow->key_at, "overflow is of nodes that stay, and Karpenter makes these",
+                 "leave it out");
+}
+
+/// Where the jobs run: pools, a list of nodes, or what Karpenter makes.
+void check_nodes(Reader& reader, const YamlNode& root, const Scenario& scenario,
+                 std::string_view block) {
+  const SourcePlace at = root.find(block)->key_at;
+  const auto* given = below(root, "cluster", "pools");
+  const bool pools = given != nullptr || below(root, "cluster", "scale_tier") != nullptr;
+  const bool list = scenario.trace && !scenario.trace->nodes.empty();
+  if (scenario.cluster.autoscaler == AutoscalerKind::karpenter) {
+    if (given != nullptr)
+      reader.error(given->key_at, "Karpenter makes all nodes of jobs that share a cluster",
+                   "leave pools out: the NodePools say which machines");
+    else if (list)
+      reader.error(at, "trace.nodes cannot stand beside Karpenter", "leave one of them out");
+    return;
+  }
+  if (pools == list)
+    reader.error(at,
+                 pools            ? "trace.nodes cannot stand beside cluster.pools"
+                 : scenario.trace ? "a trace needs cluster.pools, or a list of nodes"
+                                  : fmt::format("{} need cluster.pools", block),
+                 scenario.trace ? "example: nodes: openb_node_list_gpu_node.csv"
+                                : "example: pools: [{name: a, nodes: 4, machine: ...}]");
 }
 
 void read_durations(Reader& reader, const YamlNode& node, TraceSpec& trace) {
@@ -145,24 +252,30 @@ const Fields<TraceSpec>& trace_spec_fields() {
 
 void check_queue(Reader& reader, const YamlNode& root, const Scenario& scenario) {
   const auto* scheduler = below(root, "cluster", "scheduler");
+  if (!root.has("trace") && !root.has("arrivals")) check_jobs(reader, root, scheduler != nullptr);
   if (!scenario.of_queue()) {
     for (const PoolSpec& pool : scenario.cluster.pools)
-      if (pool.accelerator && pool.accelerator->shared)
+      if (pool.accelerator && pool.accelerator->is_cut())
         reader.error(
             below(root, "cluster", "pools")->key_at,
             fmt::format("pool '{}' has shared GPUs, which are of jobs that share a cluster",
                         pool.name),
-            "leave accelerator.shared out, or give trace: or arrivals:");
-    const bool meant = root.has("trace") || root.has("arrivals") || reader.misspelt("trace") ||
-                       reader.misspelt("arrivals");
+            "leave accelerator.shared and mig-devices out, or give trace:, arrivals: or a "
+            "scheduler "
+            "for jobs:");
+    const bool meant = root.has("trace") || root.has("arrivals") || root.has("jobs") ||
+                       reader.misspelt("trace") || reader.misspelt("arrivals") ||
+                       reader.misspelt("jobs");
     if (scheduler != nullptr && !meant)
       reader.error(scheduler->key_at, "cluster.scheduler is of a trace, and there is none",
                    "example: trace: {file: jobs.csv, format: csv}");
     return;
   }
-  if (root.has("workload") || root.has("jobs") || (scenario.trace && scenario.arrivals))
+  const bool listed = !scenario.trace && !scenario.arrivals;  // by jobs:
+  if (root.has("workload") || (!listed && root.has("jobs")) ||
+      (scenario.trace && scenario.arrivals))
     return;  // reported
-  const std::string_view block = scenario.trace ? "trace" : "arrivals";
+  const std::string_view block = scenario.trace ? "trace" : listed ? "jobs" : "arrivals";
   const SourcePlace at = root.find(block)->key_at;
   if (scheduler == nullptr && root.has("cluster")) {
     reader.error(
@@ -174,23 +287,9 @@ void check_queue(Reader& reader, const YamlNode& root, const Scenario& scenario)
     if (const auto* beside = root.find(key))
       reader.error(beside->key_at, fmt::format("'{}' cannot stand beside '{}'", key, block),
                    "the jobs run on nodes that stay, and nothing is bought for them");
-  const AutoscalerKind autoscaler = scenario.cluster.autoscaler;
-  if (autoscaler != AutoscalerKind::cluster_autoscaler)
-    reader.error(below(root, "cluster", "autoscaler")->key_at,
-                 fmt::format("the nodes of '{}' stay, and {} makes and deletes them", block,
-                             called(autoscaler)),
-                 "leave autoscaler out, or give the jobs under jobs: instead");
   if (!scenario.cluster.scheduler) return;
-  const bool pools =
-      below(root, "cluster", "pools") != nullptr || below(root, "cluster", "scale_tier") != nullptr;
-  const bool list = scenario.trace && !scenario.trace->nodes.empty();
-  if (pools == list)
-    reader.error(at,
-                 pools            ? "trace.nodes cannot stand beside cluster.pools"
-                 : scenario.trace ? "a trace needs cluster.pools, or a list of nodes"
-                                  : "arrivals need cluster.pools",
-                 scenario.trace ? "example: nodes: openb_node_list_gpu_node.csv"
-                                : "example: pools: [{name: a, nodes: 4, machine: ...}]");
+  check_maker(reader, root, scenario, block);
+  check_nodes(reader, root, scenario, block);
   if (scenario.trace &&
       (scenario.trace->format == TraceFormat::gavel) == scenario.trace->throughputs.empty())
     reader.error(at,

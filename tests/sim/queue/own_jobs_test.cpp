@@ -205,7 +205,7 @@ TEST_CASE("a list of one's own may name trainings, beside the file of the list")
   TraceSource source(file, "trace", "");
   std::vector<std::string> notes;
   JobList paced = *list;
-  const OwnJobTime time = asked.time();
+  const OwnTimes time{asked.time(), {}};
   PaceLoader loader(file, {"a100", "v100"}, time, source, notes);
   REQUIRE(loader.set_list(paced));
   CHECK(paced.jobs[0].pace == 1);

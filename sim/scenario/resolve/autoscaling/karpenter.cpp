@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/text/names_like.h"
-#include "sim/catalog/catalog_lookup.h"
-#include "sim/scenario/node_requirements.h"
+#include "sim/scenario/resolve/autoscaling/karpenter_offers.h"
 #include "sim/scenario/resolve/draft.h"
 #include "sim/scenario/resolve/pricing.h"
 
@@ -49,13 +47,6 @@ class Choices {
   }
 
  private:
-  NodeChoice choice(const Machine& machine, CapacityType capacity) const {
-    const Accelerator* built_in = machine.accelerator.empty()
-                                      ? nullptr
-                                      : draft_.catalog.find_accelerator(machine.accelerator);
-    return {machine, built_in, capacity, draft_.plan.region, draft_.plan.zone};
-  }
-
   /// Has the machine what a pod asks for?
   bool serves(const Machine& machine, const PlannedPool& pool) const {
     if (machine.provider != draft_.plan.provider || !machine.offered_under(draft_.plan.service.id))
@@ -68,29 +59,10 @@ class Choices {
            machine.accelerator_count == pool.accelerators_per_node;
   }
 
-  bool is_sold(const Machine& machine, CapacityType capacity) const {
-    const Plan& plan = draft_.plan;
-    const auto& prices = draft_.scenario().prices;
-    if (capacity == CapacityType::spot &&
-        (!plan.service.spot_machines || !draft_.provider->sells_spot))
-      return false;
-    if (capacity == CapacityType::reserved)
-      return prices && std::ranges::any_of(prices->reserved, [&](const ReservationSpec& r) {
-               return r.machine == machine.name;
-             });
-    if (prices && prices->rates.contains(machine.name)) return true;
-    const PriceQuestion question{plan.provider, plan.region, plan.zone, capacity,
-                                 prices && prices->suspect};
-    const auto known = [&](const std::string& item, Offering::Covers covers) {
-      return find_price(draft_.catalog, question, item, covers).has_value();
-    };
-    if (machine.accelerator.empty()) return known(machine.name, Offering::Covers::machine);
-    return known(machine.name, Offering::Covers::machine_with_accelerators);
-  }
-
   bool is_open(const Machine& machine, CapacityType capacity, std::size_t k) const {
-    return unmet(spec_.node_pools[k].requirements, choice(machine, capacity), prefix_) == nullptr &&
-           is_sold(machine, capacity);
+    const NodeChoice choice = node_choice(draft_, machine, capacity);
+    return unmet(spec_.node_pools[k].requirements, choice, prefix_) == nullptr &&
+           is_sold(draft_, machine, capacity);
   }
 
   bool take_own_machine(std::size_t home) {
@@ -106,7 +78,8 @@ class Choices {
     for (const std::size_t k : order_) {
       const NodePoolSpec& node_pool = spec_.node_pools[k];
       const NodeRequirement* first =
-          unmet(node_pool.requirements, choice(pool.machine, CapacityType::on_demand), prefix_);
+          unmet(node_pool.requirements, node_choice(draft_, pool.machine, CapacityType::on_demand),
+                prefix_);
       if (!why.empty()) why += "\n";
       why += first == nullptr
                  ? fmt::format("NodePool '{}' admits it, but no price is known in {}",
@@ -142,30 +115,6 @@ class Choices {
   std::vector<std::size_t> order_;
 };
 
-bool check_keys(Draft& draft, const KarpenterSpec& spec) {
-  const std::string& prefix = draft.plan.service.karpenter_labels;
-  const std::vector<std::string> known = label_keys(prefix);
-  const std::size_t before = draft.errors.size();
-  for (std::size_t k = 0; k < spec.node_pools.size(); ++k) {
-    const NodePoolSpec& pool = spec.node_pools[k];
-    const std::string path = fmt::format("cluster.karpenter.nodePools.{}", pool.name);
-    for (std::size_t i = 0; i < pool.requirements.size(); ++i)
-      if (std::ranges::find(known, pool.requirements[i].key) == known.end())
-        draft.error(
-            fmt::format("{}.requirements.{}.key", path, i),
-            fmt::format("no machine of the catalog has the label '{}'{}", pool.requirements[i].key,
-                        did_you_mean(pool.requirements[i].key, known)),
-            fmt::format("labels: {}", join(known, ", ")));
-    const bool scheduled = std::ranges::any_of(
-        pool.budgets, [](const DisruptionBudget& b) { return !b.schedule.empty(); });
-    if (scheduled && !draft.plan.start)
-      draft.error(path + ".disruption.budgets",
-                  "a budget with a schedule needs the time at which the run starts",
-                  "start: 2026-12-04T18:00:00Z");
-  }
-  return draft.errors.size() == before;
-}
-
 bool check_pool(Draft& draft, const PlannedPool& pool) {
   const PoolSpec& spec = draft.spec(pool);
   const std::size_t before = draft.errors.size();
@@ -187,24 +136,14 @@ void resolve_karpenter(Draft& draft) {
   const ClusterSpec& cluster = draft.scenario().cluster;
   if (cluster.autoscaler != AutoscalerKind::karpenter) return;
   Plan& plan = draft.plan;
-  if (plan.service.karpenter_labels.empty()) {
-    std::vector<std::string> with;
-    for (const ServiceRules& s : draft.catalog.services)
-      if (!s.karpenter_labels.empty()) with.push_back(s.id.name);
-    return draft.error("cluster.autoscaler",
-                       fmt::format("Karpenter is not simulated under {}", plan.service.called),
-                       fmt::format("service: {}", join(with, " or ")));
-  }
-  if (!cluster.karpenter)
-    return draft.error("cluster.autoscaler", "Karpenter makes no nodes without a NodePool",
-                       "karpenter: {nodePools: [{name: default, requirements: []}]}");
+  if (!check_karpenter(draft)) return;
   const bool any = std::ranges::any_of(plan.pools, &PlannedPool::autoscaling);
   if (!any)
     return draft.error("cluster.autoscaler", "no pool is scaled",
                        "autoscaling: true, with nodes: {initial: 0, min: 0, max: 4}");
   plan.karpenter = cluster.karpenter;
   plan.begins = plan.start;
-  if (!check_keys(draft, *plan.karpenter)) return;
+  if (!check_karpenter_keys(draft, *plan.karpenter)) return;
   Choices choices(draft, *cluster.karpenter);
   for (std::size_t p = 0, own = plan.pools.size(); p < own; ++p) {
     if (!plan.pools[p].autoscaling || !draft.resolved[index(plan.pools[p].id)]) continue;

@@ -1,0 +1,63 @@
+#pragma once
+#include <array>
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sim/catalog/catalog.h"
+#include "sim/queue/job_list.h"
+#include "sim/queue/job_times.h"
+#include "sim/queue/karpenter/offerings.h"
+#include "sim/scenario/spec/scheduler.h"
+
+// Jobs of many users on nodes that Karpenter makes, packs, deletes and replaces.
+namespace reckon {
+
+/// What Karpenter makes nodes of.
+struct KarpenterMarket {
+  KarpenterSpec spec;
+  std::vector<LaunchOffering> offerings;
+  std::vector<Fact<Seconds>> delays;  // by offering: from the request until a node is ready
+  std::optional<std::chrono::sys_seconds> begins;  // the date of time 0
+};
+
+/// A node from its request, from when on it is paid for, to its end.
+struct LaunchedNode {
+  std::size_t offering = 0;
+  SimTime requested{}, gone = SimTime::max();
+};
+
+enum class ConsolidationKind { empty, several, single };
+inline constexpr std::size_t kConsolidationKinds = 3;
+struct ConsolidationCount {
+  std::int64_t commands = 0, nodes = 0, replacements = 0;
+};
+
+struct KarpenterRun {
+  QueueRun run;  // utilization: GPU time held over that of the nodes while they were there
+  std::vector<LaunchedNode> nodes;
+  std::vector<Holding> holdings;  // nodes by number
+  std::array<ConsolidationCount, kConsolidationKinds> consolidations{};
+  std::int64_t starved = 0;  // jobs that fit a node and had none to the end: limits keep it away
+  int most_gpus = 0;         // of nodes at a time
+};
+
+/// kube-scheduler binds the pods of jobs one by one, by priority, then age, each to a ready node
+/// with room for its CPUs, memory and GPUs (NodeResourcesFit with those three resources alike; of
+/// equal nodes the oldest, where kube-scheduler draws). A job runs while all its pods are bound; it
+/// evicts nobody. Karpenter sees pods that no node takes: a batch ends when no pod has come for
+/// batch_idle, at the latest batch_max after its first ["Settings"], and is packed (pack_pods()).
+/// Every 10 s (pollingPeriod) it looks for nodes to consolidate, one command at a time, empty ones
+/// first, then several, then one ["Disruption", "Consolidation"], within the budgets; what it finds
+/// is done 15 s later (consolidationTTL) if it still holds. An evicted pod comes back at once;
+/// its job stands still until it is bound again, and keeps whole multiples of `checkpoint`.
+/// Not modelled: reclaims of spot nodes, stock-outs, daemons, the time of an eviction.
+/// Draws are of (seed, replication, purpose, number of the node): how long a node takes to come.
+/// Jobs have FixedTime; it counts on any node. What a pod asks for is at its JobRequest's `worker`.
+KarpenterRun run_karpenter(std::span<const JobRequest> jobs, const KarpenterMarket& market,
+                           const KubernetesSpec& kubernetes, std::size_t first_measured,
+                           std::size_t measured, const RunOptions& options = {});
+
+}  // namespace reckon

@@ -1,0 +1,138 @@
+#include <algorithm>
+
+#include "sim/base/random.h"
+#include "sim/cluster/never.h"
+#include "sim/queue/karpenter/karpenter_life.h"
+
+// Nodes for pods that wait, and their end.
+namespace reckon::karpenter {
+namespace {
+
+constexpr Purpose kDelays{"karpenter_node_delay"};
+/// Pods that got no node are looked at again so much later [requeue of the pods' controller in
+/// kubernetes-sigs/karpenter pkg/controllers/provisioning/controller.go].
+constexpr SimDuration kRequeue = std::chrono::seconds(10);
+
+}  // namespace
+
+/// "Settings", BATCH_IDLE_DURATION and BATCH_MAX_DURATION.
+void Life::watch_pending() {
+  if (pending_.empty()) {
+    window_.reset();
+    batch_at_ = SimTime::max();
+    fresh_ = 0;
+    return;
+  }
+  if (fresh_ > 0) {
+    fresh_ = 0;
+    last_pod_ = now_;
+    if (!window_) window_ = now_;
+  }
+  if (!window_) return;
+  const SimTime at = std::max(now_, std::min(last_pod_ + clock_or_never(market_.spec.batch_idle),
+                                             *window_ + clock_or_never(market_.spec.batch_max)));
+  if (at == batch_at_) return;
+  batch_at_ = at;
+  schedule(at, Kind::batch);
+}
+
+void Life::provision() {
+  window_.reset();
+  batch_at_ = SimTime::max();
+  starved_ = false;
+  const std::vector<PackedPod> pods = pending_pods();
+  const Packing packing =
+      pack_pods(pods, rooms(), market_.offerings, market_.spec.node_pools, limits_left());
+  for (const NodeClaim& claim : packing.claims) launch(claim);
+  starved_ = packing.limited &&
+             std::ranges::find(packing.places, Packing::Place::nowhere) != packing.places.end();
+  // A claim took the largest offering from the limits, and a smaller one was launched.
+  if (!starved_ || packing.claims.empty()) return;
+  batch_at_ = now_ + kRequeue;
+  schedule(batch_at_, Kind::batch);
+}
+
+std::size_t Life::launch(const NodeClaim& claim) {
+  const std::size_t n = nodes_.size();
+  Node node;
+  node.offering = launched(market_.offerings, claim.offerings);
+  const LaunchOffering& offering = market_.offerings[node.offering];
+  node.free = offering.allocatable;
+  node.requested = node.last_pod_event = now_;
+  nodes_.push_back(std::move(node));
+  alive_.push_back(n);
+  out_.nodes.push_back({nodes_[n].offering, now_});
+  ++coming_;
+  int gpus = 0;
+  for (const std::size_t a : alive_) gpus += offering_of(nodes_[a]).size.gpus;
+  out_.most_gpus = std::max(out_.most_gpus, gpus);
+  RandomStream stream(options_.seed, options_.replication, kDelays, static_cast<std::uint32_t>(n));
+  schedule(now_ + delays_[nodes_[n].offering].draw(stream), Kind::ready, n);
+  const NodePoolSpec& spec = node_pool_of(nodes_[n]);
+  if (spec.expire_after) schedule(now_ + clock_or_never(*spec.expire_after), Kind::expired, n);
+  return n;
+}
+
+void Life::come_up(std::size_t n) {
+  --coming_;
+  Node& node = nodes_[n];
+  if (node.gone) return;
+  node.ready = true;
+  node.last_pod_event = now_;
+  changed_ = true;
+  if (executing_ && executing_->replacement == n) finish_command();
+}
+
+void Life::remove(std::size_t n) {
+  Node& node = nodes_[n];
+  node.tainted = node.gone = true;
+  std::erase(alive_, n);
+  out_.nodes[n].gone = now_;
+  const std::vector<std::size_t> evicted = node.pods;
+  for (const std::size_t p : evicted) {
+    stop(pods_[p].job);
+    unbind(p);
+    pending_.emplace(-priority_of(p), p);
+    ++fresh_;
+  }
+  changed_ = true;
+  if (!starved_ || pending_.empty()) return;
+  starved_ = false;
+  if (!window_) window_ = now_;
+  last_pod_ = now_;
+}
+
+/// "Disruption", "Expiration" and "TerminationGracePeriod": pods that may not be evicted have as
+/// long as the period.
+void Life::expire(std::size_t n) {
+  Node& node = nodes_[n];
+  if (node.gone) return;
+  node.tainted = node.draining = true;
+  if (node.pods.empty() || !market_.spec.do_not_disrupt) return remove(n);
+  if (const auto& period = node_pool_of(node).termination_grace_period)
+    schedule(now_ + clock_or_never(*period), Kind::grace_over, n);
+}
+
+std::vector<PackedPod> Life::pending_pods() const {
+  std::vector<PackedPod> pods;
+  for (const auto& [priority, p] : pending_) pods.push_back({p, pods_[p].asks});
+  return pods;
+}
+
+std::vector<RoomOfNode> Life::rooms() const {
+  std::vector<RoomOfNode> rooms;
+  for (const std::size_t n : alive_)
+    if (!nodes_[n].tainted) rooms.push_back({n, nodes_[n].free, nodes_[n].ready});
+  return rooms;
+}
+
+/// "NodePools", "spec.limits".
+std::vector<LimitsLeft> Life::limits_left() const {
+  std::vector<LimitsLeft> left;
+  for (const NodePoolSpec& spec : market_.spec.node_pools) left.push_back(limits_of(spec));
+  for (const std::size_t n : alive_)
+    left[offering_of(nodes_[n]).node_pool].take(offering_of(nodes_[n]).size);
+  return left;
+}
+
+}  // namespace reckon::karpenter
