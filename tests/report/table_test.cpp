@@ -92,7 +92,7 @@ TEST_CASE("of several jobs the one that does not fit, and each interval, is name
   f.jobs[1].memory.activations = 20.0_GB;
   const std::string table = forecast_table(f);
   CHECK(table.find("job b does not fit into the memory") != std::string::npos);
-  CHECK(table.find("20.0 GB") != std::string::npos);
+  CHECK(table.find("18.6 GiB") != std::string::npos);
 }
 
 TEST_CASE("ranges pick one unit for all three numbers") {

@@ -6,7 +6,7 @@
 // catalog, and a cluster may have nodes of any cloud, so all that is known is looked for.
 namespace reckon::kubernetes {
 
-/// Taints of nodes that their cloud takes back: GKE's, and those of the node termination handlers
+/// Taints of nodes that their cloud reclaims: GKE's, and those of the node termination handlers
 /// of AWS and Azure.
 inline constexpr std::array<std::string_view, 3> kReclaimTaints{
     "cloud.google.com/impending-node-termination", "aws-node-termination-handler/spot-itn",
