@@ -255,11 +255,15 @@ RunArtifact artifact_of(LoadedPlan loaded, const std::string& file,
   const auto& workload = loaded.file.scenario.workload;
   const ScenarioText of = scenario_text(file).value();  // it was read
   constexpr std::array<std::string_view, 1> kInIt{"extends"};
+  // One that is run as it is keeps its digest, whatever folder it stands in by now.
+  const auto planned = load_artifact(file);
+  const bool as_planned = planned && *planned && !(*planned)->artifact.rebound &&
+                          changes.overrides.empty() && changes.layers.empty();
   return {
       .plan = std::move(loaded.plan),
       .container = workload ? workload->container : std::nullopt,
       .scenario = flat_scenario(of.text, of.file, changes.overrides, changes.layers, kInIt).value(),
-      .file = fs::absolute(of.file).string(),
+      .file = as_planned ? (*planned)->artifact.file : fs::absolute(of.file).string(),
       .rebound = {}};
 }
 

@@ -96,6 +96,7 @@ Part make_part(RunOptions options, const LoadedCatalog& catalog) {
   const std::optional<Usd> budget = budget_of(options, loaded);
   const RunArtifact planned = artifact_of(std::move(loaded), file, options);
   Rebound here = bound_to_this_machine(planned, catalog.operations);
+  here.artifact.file = fs::absolute(scenario_text(file).value().file).string();  // it was read
   if (options.resume) here = bound_as_before(std::move(here), directory_of(options, planned.plan));
   if (Diagnostics errors = not_trained_by_worker(here.artifact, file); !errors.empty())
     throw WrongInput(std::move(errors));
