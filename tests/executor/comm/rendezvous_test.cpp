@@ -258,6 +258,10 @@ TEST_CASE("a loss is told to who has asked for the news, once, and a goodbye is 
     membership->set(fmt::format("here {}", rank), {});
     for (int r = 0; r < 3; ++r)
       membership->get(fmt::format("here {}", r), Deadline::after(Seconds{10}));
+    membership->set(fmt::format("saw all {}", rank), {});
+    if (rank == 1)  // not before the others have read what they wait for
+      for (const int r : {0, 2})
+        membership->get(fmt::format("saw all {}", r), Deadline::after(Seconds{10}));
     if (rank == 1 && killed) kill(getpid(), SIGKILL);
     if (rank == 1) return "left";
     if (killed) {
