@@ -18,10 +18,14 @@ __global__ void grouped_forward_kernel(GroupedShape s, const E* x, const E* weig
       x + at.sample * w.height * w.width * w.channels + at.c / s.group_out() * group_in;
   const E* row = weight + at.c * group_in * points;
   float sum = bias != nullptr ? to_float(bias[at.c]) : 0;
-  for_taps(w, at.y, at.x, [&](std::int64_t point, std::int64_t tap) {
+  for (std::int64_t tap = 0; tap < points; ++tap) {
+    const std::int64_t h = at.y * w.stride - w.padding_h + tap / w.kernel_w;
+    const std::int64_t v = at.x * w.stride - w.padding_w + tap % w.kernel_w;
+    const bool inside = h >= 0 && h < w.height && v >= 0 && v < w.width;
+    const E* point = image + (h * w.width + v) * w.channels;
     for (std::int64_t c = 0; c < group_in; ++c)
-      sum += to_float(image[point * w.channels + c]) * to_float(row[c * points + tap]);
-  });
+      sum += (inside ? to_float(point[c]) : 0.0f) * to_float(row[c * points + tap]);
+  }
   y[i] = from_float<E>(sum);
 }
 
@@ -59,11 +63,11 @@ struct WeightTerms {
     const std::int64_t out_w = w.out_width(), out_h = w.out_height();
     const std::int64_t h = row / out_w % out_h * w.stride - w.padding_h + tap / w.kernel_w;
     const std::int64_t v = row % out_w * w.stride - w.padding_w + tap % w.kernel_w;
-    if (h < 0 || h >= w.height || v < 0 || v >= w.width) return;
+    const bool inside = h >= 0 && h < w.height && v >= 0 && v < w.width;
     const std::int64_t sample = row / out_w / out_h;
     const std::int64_t channel = o / s.group_out() * s.group_in() + c;
-    sums[0] += to_float(dy[row * s.out + o]) *
-               to_float(x[((sample * w.height + h) * w.width + v) * w.channels + channel]);
+    const std::int64_t at = ((sample * w.height + h) * w.width + v) * w.channels + channel;
+    sums[0] += to_float(dy[row * s.out + o]) * (inside ? to_float(x[at]) : 0.0f);
   }
 };
 

@@ -20,8 +20,10 @@ struct GroupedShape {
   RECKON_BOTH std::int64_t points() const { return window.kernel_h * window.kernel_w; }
 };
 
-/// y[b, i, j, o] = bias[o] + sum over c, u, v of w[o, c, u, v] x[b, i s + u - p, j s + v - p,
-/// g(o) * group_in + c]. weight: (out, group_in, points); bias: (out), or null.
+/// Padding is zeros that are multiplied too, so that an infinite weight or gradient shows there as
+/// it does where patches are products. y[b, i, j, o] = bias[o] + sum over c, u, v of w[o, c, u, v]
+/// x[b, i s + u - p, j s + v - p, g(o) * group_in + c]. weight: (out, group_in, points); bias:
+/// (out), or null.
 template <class E>
 [[nodiscard]] cudaError_t grouped_convolution_forward(const GroupedShape& s, const E* x,
                                                       const E* weight, const E* bias, E* y,

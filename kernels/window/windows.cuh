@@ -17,21 +17,14 @@ struct At {
         c(i % channels) {}
 };
 
-/// body(input point, tap) for the points of the window of output (y, x) that lie in the image.
+/// body(input point) for the points of the window of output (y, x) that lie in the image.
 template <class Body>
-__device__ void for_taps(const WindowShape& s, std::int64_t y, std::int64_t x, Body body) {
+__device__ void for_window(const WindowShape& s, std::int64_t y, std::int64_t x, Body body) {
   for (std::int64_t i = 0; i < s.kernel_h; ++i)
     for (std::int64_t j = 0; j < s.kernel_w; ++j) {
       const std::int64_t h = y * s.stride - s.padding_h + i, w = x * s.stride - s.padding_w + j;
-      if (h >= 0 && h < s.height && w >= 0 && w < s.width)
-        body(h * s.width + w, i * s.kernel_w + j);
+      if (h >= 0 && h < s.height && w >= 0 && w < s.width) body(h * s.width + w);
     }
-}
-
-/// The same without the tap.
-template <class Body>
-__device__ void for_window(const WindowShape& s, std::int64_t y, std::int64_t x, Body body) {
-  for_taps(s, y, x, [&](std::int64_t point, std::int64_t) { body(point); });
 }
 
 /// body(output y, output x, kernel row, kernel column) for the windows that input (h, w) lies in.

@@ -125,7 +125,7 @@ TEST_CASE("a rank that is slow beyond its kind is named, once") {
                                "i=$((i+1)); done; sleep 0.3\n");
   CHECK(w.end.end.verdict == Verdict::finished);
   const std::string wanted =
-      "rank 1 is slow: it takes 19 ms for its own part of a step, 1.9 times what the other rank "
+      "rank 1 is slow: it takes 19.0 ms for its own part of a step, 1.9 times what the other rank "
       "like it takes";
   CHECK(std::ranges::count(w.messages, wanted) == 1);
   CHECK(w.messages.size() == 1);
