@@ -18,10 +18,16 @@ JobRequest paced(double submit, double seconds, int gpus, std::int32_t pace = 0)
   return job;
 }
 
+/// A pool each.
+std::vector<NodeGroup> pools_of(std::vector<NodeGroup> groups) {
+  for (NodeGroup& group : groups) group.pool = group.cell;
+  return groups;
+}
+
 QueueQuestion two_pools(SchedulingPolicy policy = SchedulingPolicy::fifo) {
   QueueQuestion q;
   q.scheduler.policy = policy;
-  q.groups = {{2, 4, 0}, {2, 4, 1}};
+  q.groups = pools_of({{2, 4, 0}, {2, 4, 1}});
   q.group_names = q.pools = {"fast", "slow"};
   q.partitions.of_partition = {kAllCells};
   q.list.paces = {{{{1}, {0.5}}}};
@@ -85,7 +91,7 @@ TEST_CASE("a reservation counts with the end that a job has on its nodes") {
   QueueQuestion q = two_pools(SchedulingPolicy::easy_backfill);
   // The first holds the slow nodes until 200 in place of 100. All four nodes are the second's from
   // then on, so the third, of 150 s on the fast nodes, is no hindrance.
-  q.groups = {{2, 4, 0}, {2, 4, 1}};
+  q.groups = pools_of({{2, 4, 0}, {2, 4, 1}});
   q.list.paces.push_back({{{}, {0.5}}});
   q.list.jobs = {paced(0, 100, 8, 1), paced(1, 10, 16), paced(2, 150, 8)};
   const QueueRun r = run_of(q);
@@ -112,7 +118,7 @@ TEST_CASE("a pool on which a job does not run is never its own") {
 
 TEST_CASE("a suspended job goes on with the work that is left, at the pace of its new nodes") {
   QueueQuestion q = two_pools(SchedulingPolicy::srtf);
-  q.groups = {{1, 4, 0}, {1, 4, 1}};
+  q.groups = pools_of({{1, 4, 0}, {1, 4, 1}});
   // A runs on the fast node. At 10 s a short B comes that needs both; A has 90 s of work left.
   q.list.jobs = {paced(0, 100, 4), paced(10, 5, 8)};
   const QueueRun r = run_of(q);
@@ -150,7 +156,7 @@ TEST_CASE("under every policy a job does its work, whatever nodes it has") {
     INFO(to_text(policy));
     const bool held = rc::check("work", [&] {
       QueueQuestion q = two_pools(policy);
-      q.groups = {{*rc::gen::inRange(1, 4), 4, 0}, {*rc::gen::inRange(1, 4), 4, 1}};
+      q.groups = pools_of({{*rc::gen::inRange(1, 4), 4, 0}, {*rc::gen::inRange(1, 4), 4, 1}});
       q.nodes_per_leaf = *rc::gen::inRange(0, 3);
       q.list.paces = {{{{1, 0.7}, {0.5, 0.31}}}, {{{1}, {}}}};
       q.scheduler.slurm = SlurmSpec{};
