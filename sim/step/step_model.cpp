@@ -201,8 +201,7 @@ StepEstimate StepModel::Pass<Cost>::step(const Stages& all, FlopsPerSecond peak)
   x.tensor = passes * (pass.tensor_forward + pass.tensor_backward);
   x.context = passes * (pass.context_forward + pass.context_backward);
   x.expert = passes * (pass.expert_forward + pass.expert_backward);
-  const bool beside = setting.on_cpus();
-  x.pipeline = beside ? waiting_for_transfers(l, all) : passes * s.transfers;
+  x.pipeline = stages_.sends_beside ? waiting_for_transfers(l, all) : passes * s.transfers;
   x.parameters = passes * (s.gathers_forward + s.gathers_backward) + all.collection;
   x.gradients = passes * s.scatters + all.reduction;
   x.stragglers =
