@@ -189,11 +189,15 @@ TEST_CASE("AdamW on touched rows alone learns: a row without a gradient has no m
 TEST_CASE("asynchronous workers of a recommender come at least as far with the same samples") {
   const PlannedWorkload job = workload(Optimizer::sgd_momentum, 0);
   const auto late = with_servers(job, false);
-  // Between them there is one other worker: a delay of about 1.
+  // An update of the other worker falls into at most one step of this one, and there are as many of
+  // them as own steps: at most 1 in the mean, however the two processes are scheduled. Where both
+  // run at once some updates come between; how many is the machine's business.
+  double delays = 0;
   for (const RecommenderTrained& t : late) {
-    CHECK(t.delay > 0.3);
-    CHECK(t.delay < 2);
+    CHECK(t.delay < 1 + 1e-9);
+    delays += t.delay;
   }
+  CHECK(delays > 0);
   // Twice the updates of half the batch, each one late: no worse by the law of delayed updates.
   CHECK(mean_loss(late) < 1.05 * mean_loss(with_all_reduce(job)));
 }
