@@ -24,12 +24,12 @@ struct Running {
 /// A block a row. Rows need not begin at 16 bytes: vocabularies are odd. Packs from the first
 /// aligned element on, single elements before and behind.
 template <class E>
-__global__ void forward_kernel(std::int64_t classes, const E* logits, const float* targets,
-                               float* log_sums, float* losses) {
+__global__ void forward_kernel(std::int64_t classes, std::int64_t stride, const E* logits,
+                               const float* targets, float* log_sums, float* losses) {
   __shared__ float shared[32];
   constexpr int N = kPack<E>;
   const std::int64_t row = blockIdx.x;
-  const E* x = logits + row * classes;
+  const E* x = logits + row * stride;
   const auto skew = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(x) % 16 / sizeof(E));
   const std::int64_t head = skew == 0 ? 0 : (N - skew < classes ? N - skew : classes);
   const std::int64_t packs = (classes - head) / N, tail = head + packs * N;
@@ -50,11 +50,11 @@ __global__ void forward_kernel(std::int64_t classes, const E* logits, const floa
 }
 
 template <class E>
-__global__ void backward_kernel(std::int64_t classes, const E* logits, const float* targets,
-                                const float* log_sums, const float* slopes,
+__global__ void backward_kernel(std::int64_t classes, std::int64_t stride, const E* logits,
+                                const float* targets, const float* log_sums, const float* slopes,
                                 std::int64_t rows_of_sample, E* dx, bool accumulate) {
   constexpr int N = kPack<E>;
-  const std::int64_t row = blockIdx.x, at = row * classes;
+  const std::int64_t row = blockIdx.x, at = row * stride;
   const E* x = logits + at;
   E* to = dx + at;
   const auto target = static_cast<std::int64_t>(targets[row]);
@@ -94,22 +94,22 @@ __global__ void mean_kernel(std::int64_t size, const float* losses, float* means
 }  // namespace
 
 template <class E>
-cudaError_t cross_entropy_forward(std::int64_t rows, std::int64_t classes, const E* logits,
-                                  const float* targets, float* log_sums, float* losses,
-                                  cudaStream_t stream) {
+cudaError_t cross_entropy_forward(std::int64_t rows, std::int64_t classes, std::int64_t stride,
+                                  const E* logits, const float* targets, float* log_sums,
+                                  float* losses, cudaStream_t stream) {
   return launch(forward_kernel<E>, dim3(static_cast<unsigned>(rows)), dim3(kThreads), 0, stream,
-                classes, logits, targets, log_sums, losses);
+                classes, stride, logits, targets, log_sums, losses);
 }
 
 template <class E>
-cudaError_t cross_entropy_backward(std::int64_t rows, std::int64_t classes, const E* logits,
-                                   const float* targets, const float* log_sums, const float* slopes,
-                                   std::int64_t rows_of_sample, E* dx, bool accumulate,
-                                   cudaStream_t stream) {
+cudaError_t cross_entropy_backward(std::int64_t rows, std::int64_t classes, std::int64_t stride,
+                                   const E* logits, const float* targets, const float* log_sums,
+                                   const float* slopes, std::int64_t rows_of_sample, E* dx,
+                                   bool accumulate, cudaStream_t stream) {
   if (reinterpret_cast<std::uintptr_t>(logits) % 16 != reinterpret_cast<std::uintptr_t>(dx) % 16)
     return cudaErrorInvalidValue;
   return launch(backward_kernel<E>, dim3(static_cast<unsigned>(rows)), dim3(kThreads), 0, stream,
-                classes, logits, targets, log_sums, slopes, rows_of_sample, dx, accumulate);
+                classes, stride, logits, targets, log_sums, slopes, rows_of_sample, dx, accumulate);
 }
 
 cudaError_t mean_losses(std::int64_t batch, std::int64_t size, const float* losses, float* means,
@@ -118,12 +118,13 @@ cudaError_t mean_losses(std::int64_t batch, std::int64_t size, const float* loss
                 losses, means);
 }
 
-#define RECKON_CROSS_ENTROPY_FOR(E)                                                          \
-  template cudaError_t cross_entropy_forward<E>(std::int64_t, std::int64_t, const E*,        \
-                                                const float*, float*, float*, cudaStream_t); \
-  template cudaError_t cross_entropy_backward<E>(std::int64_t, std::int64_t, const E*,       \
-                                                 const float*, const float*, const float*,   \
-                                                 std::int64_t, E*, bool, cudaStream_t)
+#define RECKON_CROSS_ENTROPY_FOR(E)                                                       \
+  template cudaError_t cross_entropy_forward<E>(std::int64_t, std::int64_t, std::int64_t, \
+                                                const E*, const float*, float*, float*,   \
+                                                cudaStream_t);                            \
+  template cudaError_t cross_entropy_backward<E>(                                         \
+      std::int64_t, std::int64_t, std::int64_t, const E*, const float*, const float*,     \
+      const float*, std::int64_t, E*, bool, cudaStream_t)
 RECKON_CROSS_ENTROPY_FOR(float);
 RECKON_CROSS_ENTROPY_FOR(Bf16);
 RECKON_CROSS_ENTROPY_FOR(Half);

@@ -29,6 +29,9 @@ template <class E>
 struct DeviceLayerMemory {
   std::vector<const E*> inputs;
   E* output = nullptr;
+  // Elements from a row of the first input, or of the output, and of their gradients, to the next;
+  // 0: rows lie without gaps. Only logits have them (device_runtime.cpp).
+  std::int64_t input_stride = 0, output_stride = 0;
   const E* weight = nullptr;  // rounded to E; tied: the owner's
   const E* bias = nullptr;
   const float* master = nullptr;  // the weight itself

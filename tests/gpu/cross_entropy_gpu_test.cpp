@@ -29,11 +29,12 @@ TEMPLATE_TEST_CASE("softmax cross entropy and its gradient agree with the refere
   const DeviceArray slopes(std::vector<float>(static_cast<std::size_t>(samples), 0.5f));
   const DeviceArray<float> log_sums(r), losses(r), means(static_cast<std::size_t>(samples));
   const DeviceArray<E> dx(n);
-  finish(gpu::cross_entropy_forward(rows, classes, d_x.data, d_targets.data, log_sums.data,
+  finish(gpu::cross_entropy_forward(rows, classes, classes, d_x.data, d_targets.data, log_sums.data,
                                     losses.data, nullptr));
   finish(gpu::mean_losses(samples, rows_of_sample, losses.data, means.data, nullptr));
-  finish(gpu::cross_entropy_backward(rows, classes, d_x.data, d_targets.data, log_sums.data,
-                                     slopes.data, rows_of_sample, dx.data, false, nullptr));
+  finish(gpu::cross_entropy_backward(rows, classes, classes, d_x.data, d_targets.data,
+                                     log_sums.data, slopes.data, rows_of_sample, dx.data, false,
+                                     nullptr));
   std::vector<double> e_loss(r), e_dx(n), e_mean(static_cast<std::size_t>(samples));
   reference::softmax_cross_entropy<double>(rows, classes, x.values, target, e_loss);
   const double slope = 0.5 / static_cast<double>(rows_of_sample);
@@ -51,19 +52,46 @@ TEMPLATE_TEST_CASE("softmax cross entropy and its gradient agree with the refere
 
   // Added to what is there, from logits that begin between two 16-byte lines.
   const DeviceArray skewed(x.elements, 1), twice(dx.host(n), 1);
-  finish(gpu::cross_entropy_backward(rows, classes, skewed.data, d_targets.data, log_sums.data,
-                                     slopes.data, rows_of_sample, twice.data, true, nullptr));
+  finish(gpu::cross_entropy_backward(rows, classes, classes, skewed.data, d_targets.data,
+                                     log_sums.data, slopes.data, rows_of_sample, twice.data, true,
+                                     nullptr));
   for (double& v : e_dx) v *= 2;
   check_near(twice.values(), e_dx,
              [&](double e) { return 2 * kRoundoff<E> * std::abs(e) + 4 * relative * slope; });
+
+  // Rows with gaps between them, which stay as they were.
+  const std::int64_t stride = classes + 5;
+  const E filler = from_float<E>(0.25f);
+  std::vector<E> spread(static_cast<std::size_t>(rows * stride), filler);
+  for (std::int64_t i = 0; i < rows; ++i)
+    std::copy_n(x.elements.begin() + i * classes, classes, spread.begin() + i * stride);
+  const DeviceArray d_spread(spread), spread_dx(spread);
+  const DeviceArray<float> spread_sums(r), spread_losses(r);
+  finish(gpu::cross_entropy_forward(rows, classes, stride, d_spread.data, d_targets.data,
+                                    spread_sums.data, spread_losses.data, nullptr));
+  finish(gpu::cross_entropy_backward(rows, classes, stride, d_spread.data, d_targets.data,
+                                     spread_sums.data, slopes.data, rows_of_sample, spread_dx.data,
+                                     false, nullptr));
+  check_near(spread_losses.values(), e_loss, [&](double) { return relative; });
+  const std::vector<double> all = spread_dx.values();
+  std::vector<double> rows_of_dx, gaps;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const auto row = all.begin() + i * stride;
+    rows_of_dx.insert(rows_of_dx.end(), row, row + classes);
+    gaps.insert(gaps.end(), row + classes, row + stride);
+  }
+  for (double& v : e_dx) v /= 2;
+  check_near(rows_of_dx, e_dx,
+             [&](double e) { return kRoundoff<E> * std::abs(e) + 2 * relative * slope; });
+  CHECK(gaps == std::vector<double>(gaps.size(), 0.25));
 }
 
 TEST_CASE("a class that does not exist gives no number") {
   require_device();
   const DeviceArray x(std::vector<float>(6, 0.0f)), targets(std::vector<float>{3.0f, -1.0f});
   const DeviceArray<float> log_sums(2), losses(2);
-  finish(
-      gpu::cross_entropy_forward(2, 3, x.data, targets.data, log_sums.data, losses.data, nullptr));
+  finish(gpu::cross_entropy_forward(2, 3, 3, x.data, targets.data, log_sums.data, losses.data,
+                                    nullptr));
   CHECK(std::isnan(losses.values()[0]));
   CHECK(std::isnan(losses.values()[1]));
 }

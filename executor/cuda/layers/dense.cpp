@@ -31,21 +31,25 @@ class LinearRunner : public DeviceRunner<E> {
 
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     pass.products->multiply<E, E>({rows_, out_, in_}, {m.inputs[0], in_}, {m.weight, in_, true},
-                                  m.output, out_, false, m.bias);
+                                  m.output, stride_of(m), false, m.bias);
   }
   void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     const E* dy = m.output_gradient;
+    const std::int64_t stride = stride_of(m);
     if (m.weight_gradient != nullptr)
-      pass.products->multiply<E, float>({out_, in_, rows_}, {dy, out_, true}, {m.inputs[0], in_},
+      pass.products->multiply<E, float>({out_, in_, rows_}, {dy, stride, true}, {m.inputs[0], in_},
                                         m.weight_gradient, in_, true);
     add_bias_gradient(m, pass, rows_, out_);
     if (m.input_gradients[0] != nullptr)
-      pass.products->multiply<E, E>({rows_, in_, out_}, {dy, out_}, {m.weight, in_},
+      pass.products->multiply<E, E>({rows_, in_, out_}, {dy, stride}, {m.weight, in_},
                                     m.input_gradients[0], in_, m.accumulate[0] != 0);
   }
   std::int64_t scratch_bytes() const override { return bias_scratch(rows_, out_); }
 
  private:
+  std::int64_t stride_of(const DeviceLayerMemory<E>& m) const {
+    return m.output_stride > 0 ? m.output_stride : out_;
+  }
   std::int64_t in_, out_, rows_;
 };
 

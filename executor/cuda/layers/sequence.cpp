@@ -196,20 +196,23 @@ class CrossEntropyRunner : public DeviceRunner<E> {
         log_sums_(batch_ * rows_),
         losses_(batch_ * rows_) {}
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
-    check(gpu::cross_entropy_forward(batch_ * rows_, classes_, m.inputs[0], pass.target,
-                                     log_sums_.data(), losses_.data(), pass.stream),
+    check(gpu::cross_entropy_forward(batch_ * rows_, classes_, stride_of(m), m.inputs[0],
+                                     pass.target, log_sums_.data(), losses_.data(), pass.stream),
           "cross entropy");
     check(gpu::mean_losses(batch_, rows_, losses_.data(), m.losses, pass.stream), "losses");
   }
   void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     if (m.input_gradients[0] == nullptr) return;
-    check(gpu::cross_entropy_backward(batch_ * rows_, classes_, m.inputs[0], pass.target,
-                                      log_sums_.data(), pass.slopes, rows_, m.input_gradients[0],
-                                      m.accumulate[0] != 0, pass.stream),
+    check(gpu::cross_entropy_backward(batch_ * rows_, classes_, stride_of(m), m.inputs[0],
+                                      pass.target, log_sums_.data(), pass.slopes, rows_,
+                                      m.input_gradients[0], m.accumulate[0] != 0, pass.stream),
           "cross entropy gradient");
   }
 
  private:
+  std::int64_t stride_of(const DeviceLayerMemory<E>& m) const {
+    return m.input_stride > 0 ? m.input_stride : classes_;
+  }
   std::int64_t classes_, batch_, rows_;
   DeviceBuffer<float> log_sums_, losses_;
 };
