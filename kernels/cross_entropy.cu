@@ -80,6 +80,7 @@ __global__ void backward_kernel(std::int64_t classes, std::int64_t stride, const
     store(to + j, out);
   }
   if (tail + threadIdx.x < classes) single(tail + threadIdx.x);
+  for (std::int64_t j = classes + threadIdx.x; j < stride; j += kThreads) to[j] = E{};
 }
 
 __global__ void mean_kernel(std::int64_t size, const float* losses, float* means) {

@@ -13,7 +13,7 @@
 namespace reckon::gpu {
 
 /// `stride`: elements from a row of logits, or of dx, to the next; at least `classes`. What lies
-/// between is neither read nor written.
+/// between is not read; in dx it becomes zero.
 /// targets: (rows) classes, as whole numbers. log_sums, losses: (rows), natural logarithms. A class
 /// that does not exist gives a NaN loss. |error of a loss| <= 2^-24 (classes / 256 + 16) + 2^-22
 /// |largest logit|.

@@ -62,6 +62,43 @@ __device__ inline void store(E* to, const Pack<E, N>& pack) {
   *reinterpret_cast<Pack<E, N>*>(to) = pack;
 }
 
+/// A copy to shared memory that goes on beside the thread (cp.async, from sm_80 on; older devices
+/// copy at once). kBytes: 4 or 16, both aligned so; not `there`: zeros, and nothing is read.
+template <int kBytes, class T>
+__device__ inline void copy_to_shared(T* to, const T* from, bool there) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
+  const int bytes = there ? kBytes : 0;
+  if constexpr (kBytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"(address), "l"(from), "r"(bytes)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :
+                 : "r"(address), "l"(from), "n"(kBytes), "r"(bytes)
+                 : "memory");
+#else
+  constexpr int N = kBytes / static_cast<int>(sizeof(T));
+  Pack<T, N> pack{};
+  if (there) pack = load<N>(from);
+  store(to, pack);
+#endif
+}
+/// This thread's copies so far are one group.
+__device__ inline void end_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+/// Until all of this thread's copies are there; other threads see them behind a barrier.
+__device__ inline void wait_for_copies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group 0;" ::: "memory");
+#endif
+}
+
 /// The same in all lanes, in a fixed order.
 __device__ inline float warp_sum(float x) {
   for (int distance = 16; distance > 0; distance /= 2) x += __shfl_xor_sync(kAllLanes, x, distance);

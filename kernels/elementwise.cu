@@ -128,8 +128,10 @@ template <class E>
 struct Values {
   const E* values;
   std::int64_t columns;
-  __device__ void operator()(std::int64_t row, std::int64_t column, float* sums) const {
-    sums[0] += to_float(values[row * columns + column]);
+  template <int N>
+  __device__ void operator()(std::int64_t row, std::int64_t column, float (&sums)[1][N]) const {
+    const Pack<E, N> p = load<N>(values + row * columns + column);
+    for (int k = 0; k < N; ++k) sums[0][k] += to_float(p.at[k]);
   }
 };
 struct AddTotal {
@@ -218,7 +220,8 @@ cudaError_t dropout(const DropoutStream& mask, std::int64_t first_sample, std::i
 template <class E>
 cudaError_t bias_gradient(const E* values, std::int64_t rows, std::int64_t columns, float* sums,
                           float* scratch, cudaStream_t stream) {
-  return sum_columns<1>(Values<E>{values, columns}, AddTotal{sums}, rows, columns, scratch, stream);
+  return sum_columns_of<1, E>(aligned16(values), Values<E>{values, columns}, AddTotal{sums}, rows,
+                              columns, scratch, stream);
 }
 std::int64_t bias_gradient_scratch(std::int64_t rows, std::int64_t columns) {
   return column_scratch(rows, columns, 1);

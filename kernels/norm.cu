@@ -86,11 +86,15 @@ struct WeightTerms {
   const E *x, *dy;
   const float *mean, *inverse;
   std::int64_t width;
-  __device__ void operator()(std::int64_t row, std::int64_t column, float* sums) const {
-    const float g = to_float(dy[row * width + column]);
-    const float centre = mean != nullptr ? mean[row] : 0.0f;
-    sums[0] += g * ((to_float(x[row * width + column]) - centre) * inverse[row]);
-    sums[1] += g;
+  template <int N>
+  __device__ void operator()(std::int64_t row, std::int64_t column, float (&sums)[2][N]) const {
+    const std::int64_t at = row * width + column;
+    const Pack<E, N> p = load<N>(x + at), g = load<N>(dy + at);
+    const float centre = mean != nullptr ? mean[row] : 0.0f, scale = inverse[row];
+    for (int k = 0; k < N; ++k) {
+      sums[0][k] += to_float(g.at[k]) * ((to_float(p.at[k]) - centre) * scale);
+      sums[1][k] += to_float(g.at[k]);
+    }
   }
 };
 struct AddTotals {
@@ -127,7 +131,8 @@ cudaError_t norm_backward_weight(const NormShape& s, const E* x, const float* me
                                  const float* inverse, const E* dy, float* dweight, float* dbias,
                                  float* scratch, cudaStream_t stream) {
   const WeightTerms<E> terms{x, dy, s.centred ? mean : nullptr, inverse, s.width};
-  return sum_columns<2>(terms, AddTotals{dweight, dbias}, s.rows, s.width, scratch, stream);
+  return sum_columns_of<2, E>(aligned16(x, dy), terms, AddTotals{dweight, dbias}, s.rows, s.width,
+                              scratch, stream);
 }
 
 std::int64_t norm_scratch(const NormShape& s) { return column_scratch(s.rows, s.width, 2); }

@@ -31,6 +31,17 @@ template class DeviceBuffer<Half>;
 template class DeviceBuffer<std::int32_t>;
 template class DeviceBuffer<std::byte>;
 
+PinnedMemory::PinnedMemory(std::vector<std::span<float>> memory) {
+  for (const std::span<float> part : memory)
+    if (!part.empty() &&
+        cudaHostRegister(part.data(), part.size_bytes(), cudaHostRegisterDefault) == cudaSuccess)
+      pinned_.push_back(part.data());
+  cudaGetLastError();  // a refusal is not an error of what comes next
+}
+PinnedMemory::~PinnedMemory() {
+  for (void* part : pinned_) cudaHostUnregister(part);
+}
+
 void copy_to_device(void* to, const void* from, std::size_t bytes) {
   check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "copy to the device");
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 // Memory of the device, and what its calls answer.
 namespace reckon::cuda {
@@ -40,6 +41,19 @@ class DeviceBuffer {
  private:
   T* data_ = nullptr;
   std::int64_t count_ = 0;
+};
+
+/// Memory of the host that copies to the device read without a detour, as long as this lives.
+class PinnedMemory {
+ public:
+  /// Memory that cannot be pinned stays as it is: copies of it are slower.
+  explicit PinnedMemory(std::vector<std::span<float>> memory);
+  ~PinnedMemory();
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+
+ private:
+  std::vector<void*> pinned_;
 };
 
 /// Both return when the copy is done.

@@ -12,11 +12,13 @@ namespace {
 
 constexpr std::int64_t kLine = 128;  // elements: 256 bytes of 16 bits
 
+std::int64_t round_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+
 /// By layer: elements from a row of its output to the next where it makes logits that only a loss
 /// reads, so that rows begin at 16 bytes; 0 elsewhere. Vocabularies are odd (GPT-2's has 50,257
-/// words), and the three products over rows that begin anywhere are several times as slow.
+/// words), and the three products are several times as slow where the length that is not a multiple
+/// of eight is anywhere in them: so the weights have rows of zeros too, device_layout().
 std::vector<std::int64_t> logit_strides(const ModelGraph& model) {
-  constexpr std::int64_t kRow = 8;  // elements of 16 bits
   const auto layers = model.layers();
   std::vector<std::int64_t> strides(layers.size());
   std::vector<int> readers(layers.size());
@@ -27,8 +29,8 @@ std::vector<std::int64_t> logit_strides(const ModelGraph& model) {
     const std::size_t made = index(layer.inputs[0]);
     const auto* linear = std::get_if<Linear>(&layers[made].op);
     // The sums of a bias gradient are over rows without gaps.
-    if (linear != nullptr && !linear->bias && readers[made] == 1 && linear->out % kRow != 0)
-      strides[made] = (linear->out + kRow - 1) / kRow * kRow;
+    if (linear != nullptr && !linear->bias && readers[made] == 1 && linear->out % kMatrixRows != 0)
+      strides[made] = round_up(linear->out, kMatrixRows);
   }
   return strides;
 }
@@ -107,6 +109,8 @@ class DeviceRuntime final : public StepRuntime {
       const ParameterRange range = trained_range_[action.layer];
       if (action.kind == Action::Kind::backward && range.count > 0 && ready) ready(range);
     }
+    // The step's parts are what the device takes, not what queueing takes.
+    check(cudaStreamSynchronize(pass_.stream), "backward pass");
   }
 
   std::span<float> values() override { return host_.span(); }
@@ -126,6 +130,9 @@ class DeviceRuntime final : public StepRuntime {
     for_slots([](float* here, float* there, std::size_t count) {
       copy_to_device(there, here, count * sizeof(float));
     });
+  }
+  std::shared_ptr<void> keep_in_place(std::vector<std::span<float>> memory) override {
+    return std::make_shared<PinnedMemory>(std::move(memory));
   }
   Bytes activation_memory() const override {
     return Bytes{static_cast<double>(memory_.size()) * sizeof(E)};
@@ -320,6 +327,8 @@ ParameterLayout device_layout(const ParameterLayout& layout) {
   padded.count = 0;
   for (ParameterSlot& slot : padded.slots) {
     slot.first = padded.count;
+    if (slot.shape.size() == 2)
+      slot.count = static_cast<std::size_t>(round_up(slot.shape[0], kMatrixRows) * slot.shape[1]);
     slot.count = (slot.count + kLine - 1) / kLine * kLine;
     padded.count += slot.count;
   }

@@ -15,13 +15,16 @@ namespace reckon::cuda {
 
 /// Parameters as a device has them, which is what the exchange there works on: every slot begins at
 /// a multiple of 256 bytes, in float and in 16 bits, and is filled up with zeros, whose gradients
-/// are zeros and which no optimizer moves.
+/// are zeros and which no optimizer moves. Matrices get rows of zeros up to a multiple of
+/// kMatrixRows.
+constexpr std::int64_t kMatrixRows = 8;
 ParameterLayout device_layout(const ParameterLayout& layout);
 
 enum class DevicePrecision { fp32, bf16, fp16 };
 
 /// On the current device of the calling thread. `model` must outlive it; cannot_run() and
-/// cannot_run_on_device() must be empty. Work is queued on `stream`; forward() waits for the loss.
+/// cannot_run_on_device() must be empty. Work is queued on `stream`; forward() waits for the loss,
+/// backward() for the gradients.
 /// Throws DeviceError, also where memory is short.
 std::unique_ptr<StepRuntime> make_device_runtime(const ModelGraph& model, RuntimeOptions options,
                                                  DevicePrecision precision, cudaStream_t stream);

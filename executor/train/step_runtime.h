@@ -1,7 +1,9 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "executor/comm/gradient_exchange.h"
 #include "executor/comm/metered_communicator.h"
@@ -71,6 +73,12 @@ class StepRuntime {
   virtual void to_device() = 0;
 
   virtual Bytes activation_memory() const = 0;
+
+  /// Batches will come from this memory for as long as the answer lives: what copies them
+  /// elsewhere may pin it.
+  virtual std::shared_ptr<void> keep_in_place(std::vector<std::span<float>> /*memory*/) {
+    return nullptr;
+  }
 };
 
 /// GraphRuntime<float> and its buffers. `model` and `workers` must outlive it.

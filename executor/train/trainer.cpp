@@ -204,10 +204,12 @@ void Trainer::scale_done(const StepMeasurement& m) {
 void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
   const RankShare& share = options_.share;
   std::optional<DataLoader> loader;
-  std::int64_t loaded = -1;  // the step whose samples come next
-  Lap whole;                 // from one step's end to the next: what writing records takes, too
+  std::shared_ptr<void> in_place;  // the loader's memory, and let go before it
+  std::int64_t loaded = -1;        // the step whose samples come next
+  Lap whole;  // from one step's end to the next: what writing records takes, too
   while (steps_done_ < steps_done) {
-    if (loaded != steps_done_)  // at the start, and where the others went on without this rank
+    if (loaded != steps_done_) {  // at the start, and where the others went on without this rank
+      in_place.reset();
       loader.emplace(data_, format_,
                      LoaderOptions{.seed = options_.seed,
                                    .global_batch = share.global_batch,
@@ -216,6 +218,8 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
                                    .micro_batch = options_.micro_batch,
                                    .first_step = steps_done_,
                                    .threads = options_.data_threads});
+      in_place = runtime_->keep_in_place(loader->memory());
+    }
     loaded = steps_done_ + 1;
     Lap lap;
     StepMeasurement m = run_step(*loader, hooks);

@@ -50,7 +50,9 @@ __device__ inline float dropout_factor(const AttentionShape& s, const AttentionD
                               : block.keeps[3];
   return keeps ? drop.mask.kept : 0.0f;
 }
-__device__ inline bool drops(const AttentionDropout& drop) { return drop.mask.threshold > 0; }
+__host__ __device__ inline bool drops(const AttentionDropout& drop) {
+  return drop.mask.threshold > 0;
+}
 
 __device__ inline float scale_of(const AttentionShape& s) {
   return 1.0f / sqrtf(static_cast<float>(s.head_width));

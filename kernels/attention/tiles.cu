@@ -4,22 +4,25 @@
 #include "kernels/mma.cuh"
 
 // Tiles of 64 rows by kColumns columns, four warps a block, 16 rows a warp; products on tensor
-// cores.
+// cores. While a tile is computed with, the next one travels to shared memory. Dropout is a kernel
+// of its own: its random numbers, inlined for every element, would not leave the rest in the
+// instruction cache.
 namespace reckon::gpu {
 namespace {
 
 constexpr int kRows = 64, kThreads = 128;
 
-/// rows [first, first + kCount) of a head to shared memory; rows from `limit` on are zeros.
+/// rows [first, first + kCount) of a head to shared memory; rows from `limit` on are zeros. There
+/// behind wait_for_copies().
 template <int W, int kCount, class E>
 __device__ void load_tile(E* tile, const E* head, std::int64_t stride, std::int64_t first,
                           std::int64_t limit) {
   constexpr int kChunks = W / 8;  // of 16 bytes
   for (int i = static_cast<int>(threadIdx.x); i < kCount * kChunks; i += kThreads) {
     const int row = i / kChunks, column = i % kChunks * 8;
-    Pack<E, 8> pack{};
-    if (first + row < limit) pack = load<8>(head + (first + row) * stride + column);
-    store(tile + row * kTileStride<W> + column, pack);
+    const bool there = first + row < limit;
+    copy_to_shared<16>(tile + row * kTileStride<W> + column,
+                       head + (there ? first + row : 0) * stride + column, there);
   }
 }
 
@@ -97,6 +100,23 @@ __device__ void write_rows(E* head, std::int64_t stride, std::int64_t first, std
     }
 }
 
+/// body(j, i, seen) for all elements of a warp's fragments. Nearly all tiles are seen whole, and
+/// are not asked element by element.
+template <int kColumns, class Sees, class Body>
+__device__ void for_elements(bool whole, Sees sees_at, Body body) {
+  if (whole) {
+#pragma unroll
+    for (int j = 0; j < kColumns / 8; ++j)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) body(j, i, true);
+    return;
+  }
+#pragma unroll
+  for (int j = 0; j < kColumns / 8; ++j)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) body(j, i, sees_at(j, i));
+}
+
 template <int W>
 constexpr std::size_t tile_bytes(int rows) {
   return sizeof(std::uint16_t) * kTileStride<W> * static_cast<std::size_t>(rows);
@@ -132,53 +152,57 @@ __device__ void next_tile(Softmax& soft, float (&x)[kColumns / 8][4], float (&sh
   }
 }
 
-template <int W, class E>
+template <int W, bool kDrops, class E>
 __global__ void __launch_bounds__(kThreads)
     forward_kernel(AttentionShape s, AttentionDropout drop, const E* q, const E* k, const E* v,
                    E* y, float* log_sums) {
-  constexpr int kColumns = 64;
+  constexpr int kColumns = 64, kTile = kColumns * kTileStride<W>;
   E* q_tile = dynamic_shared<E>();
-  E* k_tile = q_tile + kRows * kTileStride<W>;
-  E* v_tile = k_tile + kColumns * kTileStride<W>;
+  E* kv_tiles = q_tile + kRows * kTileStride<W>;  // keys and values, twice
   const std::int64_t b = blockIdx.z, head = blockIdx.y, kv_head = head / (s.heads / s.kv_heads);
   // The longest rows first: blocks start in the order of their numbers.
   const std::int64_t first = std::int64_t{gridDim.x - 1 - blockIdx.x} * kRows;
   const std::int64_t last = first + kRows < s.tokens ? first + kRows : s.tokens;
   const E* keys = k + b * s.seen * s.kv_stride + kv_head * W;
   const E* values = v + b * s.seen * s.kv_stride + kv_head * W;
-  load_tile<W, kRows>(q_tile, q + b * s.tokens * s.q_stride + head * W, s.q_stride, first,
-                      s.tokens);
+  const auto load_columns = [&](std::int64_t left, int stage) {
+    E* tiles = kv_tiles + stage * 2 * kTile;
+    load_tile<W, kColumns>(tiles, keys, s.kv_stride, left, s.seen);
+    load_tile<W, kColumns>(tiles + kTile, values, s.kv_stride, left, s.seen);
+    end_copies();
+  };
   const float scale = scale_of(s) * kLog2e;
   const Seen seen = seen_by(s, first, last);
+  std::int64_t left = seen.begin / kColumns * kColumns;
+  load_tile<W, kRows>(q_tile, q + b * s.tokens * s.q_stride + head * W, s.q_stride, first,
+                      s.tokens);
+  load_columns(left, 0);
   Softmax soft;
   float out[W / 8][4] = {};
-  for (std::int64_t left = seen.begin / kColumns * kColumns; left < seen.end; left += kColumns) {
-    __syncthreads();  // all have read the tiles before
-    load_tile<W, kColumns>(k_tile, keys, s.kv_stride, left, s.seen);
-    load_tile<W, kColumns>(v_tile, values, s.kv_stride, left, s.seen);
-    __syncthreads();
+  for (int stage = 0; left < seen.end; left += kColumns, stage = 1 - stage) {
+    wait_for_copies();
+    __syncthreads();  // the tiles are there, and all have read those before
+    if (left + kColumns < seen.end) load_columns(left + kColumns, 1 - stage);
+    const E* k_tile = kv_tiles + stage * 2 * kTile;
     float x[kColumns / 8][4];
     scores<W, kColumns>(x, q_tile, k_tile);
-    const bool whole = all_seen(s, first, kRows, left, kColumns);
-#pragma unroll
-    for (int j = 0; j < kColumns / 8; ++j)
-#pragma unroll
-      for (int i = 0; i < 4; ++i)
-        x[j][i] = whole || sees(s, first + row_of(i), left + column_of(j, i)) ? x[j][i] * scale
-                                                                              : -INFINITY;
+    for_elements<kColumns>(
+        all_seen(s, first, kRows, left, kColumns),
+        [&](int j, int i) { return sees(s, first + row_of(i), left + column_of(j, i)); },
+        [&](int j, int i, bool is_seen) { x[j][i] = is_seen ? x[j][i] * scale : -INFINITY; });
     float shrink[2];
     next_tile<kColumns>(soft, x, shrink);
 #pragma unroll
     for (int j = 0; j < W / 8; ++j)
 #pragma unroll
       for (int i = 0; i < 4; ++i) out[j][i] *= shrink[i / 2];
-    if (drops(drop))
+    if constexpr (kDrops)
 #pragma unroll
       for (int j = 0; j < kColumns / 8; ++j)
 #pragma unroll
         for (int i = 0; i < 4; ++i)
           x[j][i] *= dropout_factor(s, drop, b, head, first + row_of(i), left + column_of(j, i));
-    add_product<W, kColumns>(out, x, v_tile);
+    add_product<W, kColumns>(out, x, k_tile + kTile);
   }
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -197,25 +221,34 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// dq = sum over keys of ds k, ds = p (dp - dots) / sqrt(w).
-template <int W, int kColumns, class E>
+template <int W, int kColumns, bool kDrops, class E>
 __global__ void __launch_bounds__(kThreads)
     query_gradient_kernel(AttentionShape s, AttentionDropout drop, const E* q, const E* k,
                           const E* v, const E* dy, const float* log_sums, const float* dots, E* dq,
                           bool accumulate) {
+  constexpr int kTile = kColumns * kTileStride<W>;
   E* q_tile = dynamic_shared<E>();
   E* dy_tile = q_tile + kRows * kTileStride<W>;
-  E* k_tile = dy_tile + kRows * kTileStride<W>;
-  E* v_tile = k_tile + kColumns * kTileStride<W>;
+  E* kv_tiles = dy_tile + kRows * kTileStride<W>;  // keys and values, twice
   const std::int64_t b = blockIdx.z, head = blockIdx.y, kv_head = head / (s.heads / s.kv_heads);
   const std::int64_t first = std::int64_t{gridDim.x - 1 - blockIdx.x} * kRows;
   const std::int64_t last = first + kRows < s.tokens ? first + kRows : s.tokens;
   const E* keys = k + b * s.seen * s.kv_stride + kv_head * W;
   const E* values = v + b * s.seen * s.kv_stride + kv_head * W;
+  const auto load_columns = [&](std::int64_t left, int stage) {
+    E* tiles = kv_tiles + stage * 2 * kTile;
+    load_tile<W, kColumns>(tiles, keys, s.kv_stride, left, s.seen);
+    load_tile<W, kColumns>(tiles + kTile, values, s.kv_stride, left, s.seen);
+    end_copies();
+  };
+  const Seen seen = seen_by(s, first, last);
+  std::int64_t left = seen.begin / kColumns * kColumns;
   load_tile<W, kRows>(q_tile, q + b * s.tokens * s.q_stride + head * W, s.q_stride, first,
                       s.tokens);
   load_tile<W, kRows>(dy_tile, dy + b * s.tokens * s.heads * W + head * W, s.heads * W, first,
                       s.tokens);
-  const float scale = scale_of(s);
+  load_columns(left, 0);
+  const float scale = scale_of(s), power = scale * kLog2e;
   float log_sum[2] = {}, along[2] = {};
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -223,27 +256,25 @@ __global__ void __launch_bounds__(kThreads)
     if (row < s.tokens) log_sum[r] = log_sums[at] * kLog2e;
     if (row < s.tokens) along[r] = dots[at];
   }
-  const Seen seen = seen_by(s, first, last);
   float out[W / 8][4] = {};
-  for (std::int64_t left = seen.begin / kColumns * kColumns; left < seen.end; left += kColumns) {
+  for (int stage = 0; left < seen.end; left += kColumns, stage = 1 - stage) {
+    wait_for_copies();
     __syncthreads();
-    load_tile<W, kColumns>(k_tile, keys, s.kv_stride, left, s.seen);
-    load_tile<W, kColumns>(v_tile, values, s.kv_stride, left, s.seen);
-    __syncthreads();
+    if (left + kColumns < seen.end) load_columns(left + kColumns, 1 - stage);
+    const E* k_tile = kv_tiles + stage * 2 * kTile;
     float x[kColumns / 8][4], dp[kColumns / 8][4];
     scores<W, kColumns>(x, q_tile, k_tile);
-    scores<W, kColumns>(dp, dy_tile, v_tile);
-    const bool whole = all_seen(s, first, kRows, left, kColumns);
-#pragma unroll
-    for (int j = 0; j < kColumns / 8; ++j)
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const std::int64_t row = first + row_of(i), column = left + column_of(j, i);
-        const float p =
-            whole || sees(s, row, column) ? exp2f(x[j][i] * scale * kLog2e - log_sum[i / 2]) : 0.0f;
-        const float factor = drops(drop) ? dropout_factor(s, drop, b, head, row, column) : 1.0f;
-        x[j][i] = scale * p * (factor * dp[j][i] - along[i / 2]);
-      }
+    scores<W, kColumns>(dp, dy_tile, k_tile + kTile);
+    for_elements<kColumns>(
+        all_seen(s, first, kRows, left, kColumns),
+        [&](int j, int i) { return sees(s, first + row_of(i), left + column_of(j, i)); },
+        [&](int j, int i, bool is_seen) {
+          const float p = is_seen ? exp2f(x[j][i] * power - log_sum[i / 2]) : 0.0f;
+          float slope = dp[j][i];
+          if constexpr (kDrops)
+            slope *= dropout_factor(s, drop, b, head, first + row_of(i), left + column_of(j, i));
+          x[j][i] = scale * p * (slope - along[i / 2]);
+        });
     add_product<W, kColumns>(out, x, k_tile);
   }
   write_rows<W>(dq + b * s.tokens * s.q_stride + head * W, s.q_stride, first, s.tokens, out,
@@ -252,65 +283,82 @@ __global__ void __launch_bounds__(kThreads)
 
 /// A block has 64 keys of one key and value head, and goes through the rows of all heads that read
 /// it. Here the rows of a tile are keys and its columns queries.
-template <int W, int kColumns, class E>
+template <int W, int kColumns, bool kDrops, class E>
 __global__ void __launch_bounds__(kThreads)
     key_gradient_kernel(AttentionShape s, AttentionDropout drop, const E* q, const E* k, const E* v,
                         const E* dy, const float* log_sums, const float* dots,
                         AttentionGradients<E> g) {
+  constexpr int kTile = kColumns * kTileStride<W>;
   E* k_tile = dynamic_shared<E>();
   E* v_tile = k_tile + kRows * kTileStride<W>;
-  E* q_tile = v_tile + kRows * kTileStride<W>;
-  E* dy_tile = q_tile + kColumns * kTileStride<W>;
-  auto* log_sum = reinterpret_cast<float*>(dy_tile + kColumns * kTileStride<W>);
-  float* along = log_sum + kColumns;
+  E* tiles = v_tile + kRows * kTileStride<W>;                // queries and slopes, twice
+  auto* sums = reinterpret_cast<float*>(tiles + 4 * kTile);  // their log_sums and dots, twice
   const std::int64_t b = blockIdx.z, kv_head = blockIdx.y, shared = s.heads / s.kv_heads;
   const std::int64_t first = std::int64_t{blockIdx.x} * kRows;
   const std::int64_t last = first + kRows < s.seen ? first + kRows : s.seen;
   const std::int64_t at_head = b * s.seen * s.kv_stride + kv_head * W;
   load_tile<W, kRows>(k_tile, k + at_head, s.kv_stride, first, s.seen);
   load_tile<W, kRows>(v_tile, v + at_head, s.kv_stride, first, s.seen);
-  const float scale = scale_of(s);
-  const Seen rows = rows_that_see(s, first, last);
-  float dk[W / 8][4] = {}, dv[W / 8][4] = {};
-  for (std::int64_t head = kv_head * shared; head < (kv_head + 1) * shared; ++head) {
-    const E* queries = q + b * s.tokens * s.q_stride + head * W;
-    const E* slopes = dy + b * s.tokens * s.heads * W + head * W;
-    for (std::int64_t top = rows.begin / kColumns * kColumns; top < rows.end; top += kColumns) {
-      __syncthreads();
-      load_tile<W, kColumns>(q_tile, queries, s.q_stride, top, s.tokens);
-      load_tile<W, kColumns>(dy_tile, slopes, s.heads * W, top, s.tokens);
-      if (threadIdx.x < kColumns) {
-        const std::int64_t row = top + threadIdx.x, at = (b * s.heads + head) * s.tokens + row;
-        log_sum[threadIdx.x] = row < s.tokens ? log_sums[at] * kLog2e : 0.0f;
-        along[threadIdx.x] = row < s.tokens ? dots[at] : 0.0f;
-      }
-      __syncthreads();
-      float p[kColumns / 8][4], x[kColumns / 8][4];
-      scores<W, kColumns>(x, k_tile, q_tile);
-      const bool whole = all_seen(s, top, kColumns, first, kRows);
-#pragma unroll
-      for (int j = 0; j < kColumns / 8; ++j)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int c = column_of(j, i);
-          p[j][i] = whole || sees(s, top + c, first + row_of(i))
-                        ? exp2f(x[j][i] * scale * kLog2e - log_sum[c])
-                        : 0.0f;
-        }
-      scores<W, kColumns>(x, v_tile, dy_tile);  // gradients of the probabilities
-#pragma unroll
-      for (int j = 0; j < kColumns / 8; ++j)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int c = column_of(j, i);
-          const float factor =
-              drops(drop) ? dropout_factor(s, drop, b, head, top + c, first + row_of(i)) : 1.0f;
-          x[j][i] = scale * p[j][i] * (factor * x[j][i] - along[c]);
-          p[j][i] *= factor;
-        }
-      add_product<W, kColumns>(dv, p, dy_tile);
-      add_product<W, kColumns>(dk, x, q_tile);
+  const auto load_rows = [&](std::int64_t head, std::int64_t top, int stage) {
+    E* q_tile = tiles + stage * 2 * kTile;
+    load_tile<W, kColumns>(q_tile, q + b * s.tokens * s.q_stride + head * W, s.q_stride, top,
+                           s.tokens);
+    load_tile<W, kColumns>(q_tile + kTile, dy + b * s.tokens * s.heads * W + head * W, s.heads * W,
+                           top, s.tokens);
+    if (threadIdx.x < kColumns) {
+      const std::int64_t row = top + threadIdx.x, at = (b * s.heads + head) * s.tokens;
+      const bool there = row < s.tokens;
+      float* to = sums + stage * 2 * kColumns + threadIdx.x;
+      copy_to_shared<4>(to, log_sums + at + (there ? row : 0), there);
+      copy_to_shared<4>(to + kColumns, dots + at + (there ? row : 0), there);
     }
+    end_copies();
+  };
+  const float scale = scale_of(s), power = scale * kLog2e;
+  const Seen rows = rows_that_see(s, first, last);
+  const std::int64_t begin = rows.begin / kColumns * kColumns;
+  const std::int64_t tops = (rows.end - begin + kColumns - 1) / kColumns;  // tiles of a head
+  std::int64_t head = kv_head * shared, top = begin;
+  load_rows(head, top, 0);
+  float dk[W / 8][4] = {}, dv[W / 8][4] = {};
+  int stage = 0;
+  for (std::int64_t t = 0; t < tops * shared; ++t, stage = 1 - stage) {
+    wait_for_copies();
+    __syncthreads();
+    const std::int64_t here = top;
+    const std::int64_t here_head = head;
+    top += kColumns;
+    if (top >= rows.end) {
+      top = begin;
+      ++head;
+    }
+    if (t + 1 < tops * shared) load_rows(head, top, 1 - stage);
+    const E* q_tile = tiles + stage * 2 * kTile;
+    const E* dy_tile = q_tile + kTile;
+    const float* log_sum = sums + stage * 2 * kColumns;
+    const float* along = log_sum + kColumns;
+    float p[kColumns / 8][4], x[kColumns / 8][4];
+    scores<W, kColumns>(x, k_tile, q_tile);
+    for_elements<kColumns>(
+        all_seen(s, here, kColumns, first, kRows),
+        [&](int j, int i) { return sees(s, here + column_of(j, i), first + row_of(i)); },
+        [&](int j, int i, bool is_seen) {
+          p[j][i] = is_seen ? exp2f(x[j][i] * power - log_sum[column_of(j, i)] * kLog2e) : 0.0f;
+        });
+    scores<W, kColumns>(x, v_tile, dy_tile);  // gradients of the probabilities
+#pragma unroll
+    for (int j = 0; j < kColumns / 8; ++j)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int c = column_of(j, i);
+        float factor = 1;
+        if constexpr (kDrops)
+          factor = dropout_factor(s, drop, b, here_head, here + c, first + row_of(i));
+        x[j][i] = scale * p[j][i] * (factor * x[j][i] - along[c]);
+        p[j][i] *= factor;
+      }
+    add_product<W, kColumns>(dv, p, dy_tile);
+    add_product<W, kColumns>(dk, x, q_tile);
   }
   if (g.dk != nullptr)
     write_rows<W>(g.dk + at_head, s.kv_stride, first, s.seen, dk, g.accumulate_k);
@@ -322,22 +370,32 @@ dim3 grid_of(std::int64_t rows, std::int64_t heads, std::int64_t batch) {
   return {blocks_for(rows, kRows), static_cast<unsigned>(heads), static_cast<unsigned>(batch)};
 }
 
+/// body with whether there is dropout, as a constant.
+template <class Body>
+cudaError_t with_dropout(const AttentionDropout& drop, Body body) {
+  return drops(drop) ? body(std::true_type{}) : body(std::false_type{});
+}
+
 template <int W, class E>
 cudaError_t backward(const AttentionShape& s, const AttentionDropout& drop, const E* q, const E* k,
                      const E* v, const E* dy, const float* log_sums, const float* dots,
                      const AttentionGradients<E>& g, cudaStream_t stream) {
   constexpr int kColumns = W > 64 ? 32 : 64;  // what fits into registers
-  const std::size_t shared = 2 * tile_bytes<W>(kRows) + 2 * tile_bytes<W>(kColumns);
-  if (g.dq != nullptr) {
-    const cudaError_t status = launch(
-        query_gradient_kernel<W, kColumns, E>, grid_of(s.tokens, s.heads, s.batch), dim3(kThreads),
-        shared, stream, s, drop, q, k, v, dy, log_sums, dots, g.dq, g.accumulate_q);
-    if (status != cudaSuccess) return status;
-  }
-  if (g.dk == nullptr && g.dv == nullptr) return cudaSuccess;
-  return launch(key_gradient_kernel<W, kColumns, E>, grid_of(s.seen, s.kv_heads, s.batch),
-                dim3(kThreads), shared + 2 * kColumns * sizeof(float), stream, s, drop, q, k, v, dy,
-                log_sums, dots, g);
+  const std::size_t shared = 2 * tile_bytes<W>(kRows) + 4 * tile_bytes<W>(kColumns);
+  return with_dropout(drop, [&](auto dropped) {
+    constexpr bool kDrops = decltype(dropped)::value;
+    if (g.dq != nullptr) {
+      const cudaError_t status =
+          launch(query_gradient_kernel<W, kColumns, kDrops, E>, grid_of(s.tokens, s.heads, s.batch),
+                 dim3(kThreads), shared, stream, s, drop, q, k, v, dy, log_sums, dots, g.dq,
+                 g.accumulate_q);
+      if (status != cudaSuccess) return status;
+    }
+    if (g.dk == nullptr && g.dv == nullptr) return cudaSuccess;
+    return launch(key_gradient_kernel<W, kColumns, kDrops, E>, grid_of(s.seen, s.kv_heads, s.batch),
+                  dim3(kThreads), shared + 4 * kColumns * sizeof(float), stream, s, drop, q, k, v,
+                  dy, log_sums, dots, g);
+  });
 }
 
 }  // namespace
@@ -359,8 +417,11 @@ cudaError_t tiled_forward(const AttentionShape& s, const AttentionDropout& drop,
                           const E* k, const E* v, E* y, float* log_sums, cudaStream_t stream) {
   const auto run = [&](auto width) {
     constexpr int W = decltype(width)::value;
-    return launch(forward_kernel<W, E>, grid_of(s.tokens, s.heads, s.batch), dim3(kThreads),
-                  3 * tile_bytes<W>(kRows), stream, s, drop, q, k, v, y, log_sums);
+    return with_dropout(drop, [&](auto dropped) {
+      return launch(forward_kernel<W, decltype(dropped)::value, E>,
+                    grid_of(s.tokens, s.heads, s.batch), dim3(kThreads), 5 * tile_bytes<W>(kRows),
+                    stream, s, drop, q, k, v, y, log_sums);
+    });
   };
   if (s.head_width == 32) return run(std::integral_constant<int, 32>{});
   if (s.head_width == 64) return run(std::integral_constant<int, 64>{});

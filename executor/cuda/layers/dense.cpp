@@ -30,24 +30,27 @@ class LinearRunner : public DeviceRunner<E> {
       : in_(op.in), out_(op.out), rows_(g.batch * rows_of(g.output)) {}
 
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
-    pass.products->multiply<E, E>({rows_, out_, in_}, {m.inputs[0], in_}, {m.weight, in_, true},
-                                  m.output, stride_of(m), false, m.bias);
+    const std::int64_t out = width_of(m);
+    pass.products->multiply<E, E>({rows_, out, in_}, {m.inputs[0], in_}, {m.weight, in_, true},
+                                  m.output, out, false, m.bias);
   }
   void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     const E* dy = m.output_gradient;
-    const std::int64_t stride = stride_of(m);
+    const std::int64_t out = width_of(m);
     if (m.weight_gradient != nullptr)
-      pass.products->multiply<E, float>({out_, in_, rows_}, {dy, stride, true}, {m.inputs[0], in_},
+      pass.products->multiply<E, float>({out, in_, rows_}, {dy, out, true}, {m.inputs[0], in_},
                                         m.weight_gradient, in_, true);
     add_bias_gradient(m, pass, rows_, out_);
     if (m.input_gradients[0] != nullptr)
-      pass.products->multiply<E, E>({rows_, in_, out_}, {dy, stride}, {m.weight, in_},
+      pass.products->multiply<E, E>({rows_, in_, out}, {dy, out}, {m.weight, in_},
                                     m.input_gradients[0], in_, m.accumulate[0] != 0);
   }
   std::int64_t scratch_bytes() const override { return bias_scratch(rows_, out_); }
 
  private:
-  std::int64_t stride_of(const DeviceLayerMemory<E>& m) const {
+  /// With the columns that fill up a row of logits: the weights of those are zeros,
+  /// device_layout().
+  std::int64_t width_of(const DeviceLayerMemory<E>& m) const {
     return m.output_stride > 0 ? m.output_stride : out_;
   }
   std::int64_t in_, out_, rows_;

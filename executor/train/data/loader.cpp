@@ -62,6 +62,14 @@ void DataLoader::serve() {
   }
 }
 
+std::vector<std::span<float>> DataLoader::memory() {
+  std::vector<std::span<float>> all;
+  const std::size_t inputs = slots_.front().batch.view().inputs.size();
+  for (Slot& slot : slots_)
+    for (std::size_t k = 0; k < inputs; ++k) all.push_back(slot.batch.inputs(k));
+  return all;
+}
+
 DataLoader::Next DataLoader::next() {
   const auto begin = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -38,6 +39,8 @@ class DataLoader {
   };
   /// Throws what reading threw (DataError), when the batch's turn comes.
   Next next();
+  /// Where the inputs of all batches lie, from the first call of next() to the last.
+  std::vector<std::span<float>> memory();
 
  private:
   struct Slot {

@@ -34,6 +34,7 @@ class SampleBatch {
   std::span<float> input(std::size_t k, std::int64_t sample) { return part(inputs_[k], sample); }
   std::span<float> target(std::size_t k, std::int64_t sample) { return part(targets_[k], sample); }
   std::span<std::int32_t> masked(std::int64_t sample);
+  std::span<float> inputs(std::size_t k) { return inputs_[k].span(); }
   std::int64_t size() const { return batch_; }
 
  private:

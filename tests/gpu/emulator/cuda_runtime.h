@@ -123,6 +123,9 @@ cudaError_t cudaMallocHost(T** p, std::size_t bytes) {
   return cudaMalloc(p, bytes);
 }
 inline cudaError_t cudaFreeHost(void* p) { return cudaFree(p); }
+constexpr unsigned cudaHostRegisterDefault = 0;
+inline cudaError_t cudaHostRegister(void*, std::size_t, unsigned) { return cudaSuccess; }
+inline cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
 inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t n, cudaMemcpyKind) {
   std::memcpy(to, from, n);
   return cudaSuccess;
