@@ -272,10 +272,11 @@ namespace {
 Diagnostics memory_problems(const Plan& plan, const ScenarioFile& file, const Catalog& catalog) {
   Diagnostics problems;
   if (asks_whether_feasible(plan)) return problems;
-  for (const PlannedWorkload& job : plan.jobs) {
-    if (job.same_as) continue;
-    const Places places = file.places.with_alias(job.path, "workload");
-    if (auto problem = check_memory(plan, job, catalog, places))
+  for (std::size_t k = 0; k < plan.jobs.size(); ++k) {
+    if (plan.jobs[k].same_as) continue;
+    const Plan alone = plan_of_job(plan, k);
+    const Places places = file.places.with_alias(alone.only_job().path, "workload");
+    if (auto problem = check_memory(alone, alone.only_job(), catalog, places))
       problems.push_back(std::move(*problem));
   }
   return problems;

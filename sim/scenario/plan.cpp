@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "sim/base/check.h"
 
@@ -52,6 +54,13 @@ Plan plan_of_job(const Plan& plan, std::size_t job) {
   Plan alone = plan;
   alone.jobs = {plan.jobs[job]};
   alone.only_job().same_as.reset();
+  if (const auto residual = std::exchange(alone.only_job().residual, std::nullopt)) {
+    alone.framework.memory_mean = residual->memory_mean;
+    alone.framework.memory_deviation = residual->memory_deviation;
+    for (PlannedPool& pool : alone.pools)
+      if (residual->step_spread && pool.accelerator && computes(alone, pool))
+        pool.efficiency.step_spread = *residual->step_spread;
+  }
   return alone;
 }
 

@@ -47,10 +47,12 @@ RECKON_FIELDS(PlannedLocalCheckpoint, to, every, replicas, disk)
 RECKON_FIELDS(PlannedCheckpoint, mode, interval, save_mode, notice, save_overhead, storage, local)
 RECKON_FIELDS(PlannedRestart, kind, spares, min_workers, batch, regroup)
 RECKON_FIELDS(DataSpec, format, path, endpoint, crop, resize, flip, damaged)
+RECKON_FIELDS(JobResidual, step_spread, memory_mean, memory_deviation)
 RECKON_FIELDS(PlannedWorkload, name, path, same_as, submit, model, dataset, precision, stack,
               fp32_gradients, stage_blocks, stage_pools, optimizer, optimizer_settings, data,
               global_batch, total_samples, convergence, samples_factor, steps,
-              evaluate_every_epochs, evaluations, strategy, checkpoint, restart, zipf_exponent)
+              evaluate_every_epochs, evaluations, strategy, checkpoint, restart, zipf_exponent,
+              residual)
 
 RECKON_FIELDS(ProductTimes, extents, times)
 RECKON_FIELDS(StreamTimes::Pass, bytes, time)

@@ -158,6 +158,18 @@ void add_currencies_of_expectations(Json& artifact) {
     if (e.is_object()) e["currency"] = "";
 }
 
+/// All stages of a pipeline ran on all pools, and all jobs had the first one's residual.
+void add_fields_of_jobs(Json& artifact) {
+  if (!artifact.is_object() || !artifact.contains("plan")) return;
+  Json& plan = artifact["plan"];
+  if (!plan.is_object() || !plan.contains("jobs") || !plan["jobs"].is_array()) return;
+  for (Json& job : plan["jobs"]) {
+    if (!job.is_object()) continue;
+    job["stage_pools"] = Json::array();
+    job["residual"] = Json();
+  }
+}
+
 /// Embedding tables travelled whole, and samples were in files of the machine.
 void add_embeddings(Json& artifact) {
   if (!artifact.is_object() || !artifact.contains("plan")) return;
@@ -187,6 +199,7 @@ void add_calls_markets_power_and_layers(Json& artifact) {
   add_markets_and_power(artifact);
   add_fields_of_layers(artifact);
   add_embeddings(artifact);
+  add_fields_of_jobs(artifact);
 }
 
 }  // namespace reckon::artifact

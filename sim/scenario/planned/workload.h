@@ -118,6 +118,14 @@ struct PlannedRestart {
   Fact<Seconds> regroup;  // all but full: from the loss until the communicators stand again
 };
 
+/// What comparable runs say of one of several jobs (sim/accuracy/plan_evidence.h). Its own plan,
+/// plan_of_job(), has it in its pools and its framework.
+struct JobResidual {
+  /// Efficiency's, of the pools that compute on accelerators; nullopt: what they have.
+  std::optional<Fact<double>> step_spread;
+  double memory_mean = 0, memory_deviation = 0;  // FrameworkRules'; of ln
+};
+
 struct PlannedWorkload {
   std::string name;                    // of the job
   std::string path = "workload";       // where the scenario has it: "jobs.a.workload"
@@ -152,6 +160,8 @@ struct PlannedWorkload {
   std::optional<PlannedRestart> restart;  // nullopt: the scenario does not say
   /// Ids of embedding tables are drawn by p(k) ~ 1 / (k + 1)^s, row 0 most often; 0: all alike.
   Fact<double> zipf_exponent{0.0};
+  /// Of a job beside others; nullopt: the plan's pools and framework have it, or nothing is known.
+  std::optional<JobResidual> residual;
 };
 /// How the job lies on its accelerators now: the strategy's layout, with the data ranks that the
 /// other degrees leave of its accelerators, and the micro-batches of its global batch.
