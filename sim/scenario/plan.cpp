@@ -12,7 +12,7 @@ namespace reckon {
 
 const PlannedPool* PlannedCluster::pool_with(Role role) const {
   for (const PlannedPool& pool : pools)
-    if (pool.role == role && !pool.stands_in_for) return &pool;
+    if (pool.role == role && !pool.fallback_for) return &pool;
   return role == Role::worker ? pool_with(Role::chief) : nullptr;
 }
 
@@ -30,7 +30,7 @@ std::vector<const PlannedPool*> gang_pools(const PlannedCluster& cluster) {
   std::vector<const PlannedPool*> pools;
   for (const Role role : {Role::chief, Role::worker})
     for (const PlannedPool& pool : cluster.pools)
-      if (pool.role == role && !pool.stands_in_for) pools.push_back(&pool);
+      if (pool.role == role && !pool.fallback_for) pools.push_back(&pool);
   return pools;
 }
 

@@ -66,7 +66,7 @@ RECKON_FIELDS(EgressRules, between_regions, between_zones, checkpoints, data, zo
 RECKON_WORDS(ProvisioningModel, standard, flex_start, flex_start_queued, best_effort_atomic,
              check_capacity)
 RECKON_FIELDS(PlannedPool, id, name, role, machine, accelerator, accelerators_per_node, slice,
-              nodes_initial, nodes_min, nodes_max, autoscaling, pricing, stands_in_for, node_pool,
+              nodes_initial, nodes_min, nodes_max, autoscaling, pricing, fallback_for, node_pool,
               rank, provisioning_model, capacity_wait, max_run_duration, pool_creation, patience,
               price, reservation, minimum_rental, provisioning, efficiency, host_step, peer_link,
               network_link, cpu_flops_per_vcpu, cpu_memory_bandwidth_per_vcpu, measured_rates)

@@ -88,6 +88,7 @@ void add_markets_and_power(Json& artifact) {
   if (!plan.contains("pools") || !plan["pools"].is_array()) return;
   for (Json& pool : plan["pools"]) {
     if (!pool.is_object()) continue;
+    move_key(pool, "stands_in_for", pool, "fallback_for");
     pool["node_pool"] = pool["max_run_duration"] = Json();
     pool["rank"] = 0;
     pool["provisioning_model"] = "standard";

@@ -82,7 +82,7 @@ void resolve_pools(Draft& draft);                 // pools.cpp
 void resolve_nodes(Draft& draft, PlannedPool& pool, const PoolSpec& spec);  // one of its parts
 void check_where_accelerators_are(Draft& draft);                            // place.cpp
 void assign_roles(Draft& draft);                                            // roles.cpp
-void resolve_stand_ins(Draft& draft);  // autoscaling/stand_ins.cpp
+void resolve_fallbacks(Draft& draft);  // autoscaling/fallbacks.cpp
 /// karpenter.cpp: the machines among which Karpenter chooses, as its fallback pools.
 void resolve_karpenter(Draft& draft);
 /// node_auto_provisioning.cpp: the same of GKE's node pools.

@@ -30,7 +30,7 @@ Expected<Plan> plan_of_workload(const ScenarioFile& file, const Catalog& catalog
   planning::check_where_accelerators_are(draft);
   planning::assign_roles(draft);
   planning::resolve_provisioning(draft);
-  planning::resolve_stand_ins(draft);
+  planning::resolve_fallbacks(draft);
   planning::resolve_autoscalers(draft);
   planning::resolve_karpenter(draft);
   planning::resolve_node_auto_provisioning(draft);

@@ -42,7 +42,7 @@ void assign_roles(Draft& draft) {
   draft.roles_known = true;
   for (PlannedPool& pool : pools) {
     std::optional<Role> given = draft.spec(pool).role;
-    if (!given && !draft.spec(pool).stands_in_for.empty()) given = Role::worker;
+    if (!given && !draft.spec(pool).fallback_for.empty()) given = Role::worker;
     const std::optional<Role> role =
         given ? given : only_role(pool, pools.size(), accelerated, strategy);
     if (!role) {
