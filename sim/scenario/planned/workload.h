@@ -45,7 +45,12 @@ struct PlannedStrategy {
     return workers * (accelerators_per_worker > 0 ? accelerators_per_worker : 1);
   }
 };
-/// Is the model or its state cut, so that what a rank holds follows from the layout?
+/// Is the job run as one whose model or state is cut? By the word, not by the degrees: reckon's
+/// workers, and the programs that the layout is exported to, treat the ranks of such a job alike
+/// whatever its degrees are. Each writes its part of a checkpoint, so saves have several writers,
+/// and the planner and explain vary the degrees of those words alone. A step and its memory follow
+/// from the layout (Layout::whole()): a cut job whose degrees are all 1 computes and holds what a
+/// data-parallel one does.
 inline bool cuts_the_model(const PlannedStrategy& strategy) {
   return traits_of(strategy.kind).cuts;
 }
