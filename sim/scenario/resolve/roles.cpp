@@ -34,9 +34,11 @@ void check_role_fits(Draft& draft, const PlannedPool& pool, StrategyKind strateg
 }  // namespace
 
 void assign_roles(Draft& draft) {
-  if (!draft.all_resolved() || !draft.scenario().workload) return;
+  if (!draft.all_resolved() || !draft.use) return;
   std::vector<PlannedPool>& pools = draft.plan.pools;
-  const StrategyKind strategy = draft.scenario().workload->strategy.kind;
+  // A service has none: each of its nodes computes by itself, as under strategy single.
+  const auto& workload = draft.scenario().workload;
+  const StrategyKind strategy = workload ? workload->strategy.kind : StrategyKind::single;
   const bool accelerated = std::any_of(
       pools.begin(), pools.end(), [](const PlannedPool& p) { return p.accelerator.has_value(); });
   draft.roles_known = true;
