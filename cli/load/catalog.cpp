@@ -39,7 +39,7 @@ Diagnostics read_evidence(EvidenceFiles& evidence, const std::vector<std::filesy
   for (const std::string& name : choice.without_evidence) {
     if (evidence.leave_out(name) > 0) continue;
     Diagnostic d;
-    d.what = fmt::format("--without-evidence: no run and no source '{}'", name);
+    d.what = fmt::format("--without-evidence: '{}' is neither a run nor a source", name);
     d.hint = "sources: catalogs/evidence/sources.csv";
     problems.push_back(std::move(d));
   }

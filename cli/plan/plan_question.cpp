@@ -97,7 +97,7 @@ void write_sequence(YamlWriter& out, const PlanOptions& options) {
         fmt::format("--sequence takes a whole number of tokens, not '{}'", options.sequence));
   if (!zoo_takes_sequence_length(options.model))
     throw UsageError(
-        fmt::format("--sequence is of models that read tokens, not {}", options.model));
+        fmt::format("--sequence is for models that read tokens, not {}", options.model));
   out.key("sequence_length");
   out.word(std::to_string(*length));
 }
@@ -262,7 +262,7 @@ Expected<planner::Base> plan_base(const PlanOptions& options, const Catalog& cat
       const bool of_train = option == "tokens" || option == "epochs";
       if (!value.empty())
         throw UsageError(fmt::format(
-            "--{} is the file's to say; change it with --set workload.{}{}=...", option,
+            "the scenario file says --{}; change it with --set workload.{}{}=...", option,
             of_train ? "train." : "", option == "sequence" ? "sequence_length" : option));
     }
     base.name = options.files.front();
