@@ -113,7 +113,7 @@ std::vector<std::string> spot_pools(const LoadedPlan& planned) {
     if (pool == planned.plan.pools.end()) continue;
     if (pool->pricing == CapacityType::spot) spot.push_back(pool->name);
     if (computes(planned.plan, *pool) && pool->pricing == CapacityType::on_demand &&
-        !pool->stands_in_for)
+        !pool->fallback_for)
       could_be.push_back(pool->name);
   }
   return spot.empty() ? could_be : spot;

@@ -61,8 +61,8 @@ OwnTimes own_times(const LoadedCatalog& catalog) {
       auto read = load_scenario(name, {});
       if (!read) return tl::unexpected(std::move(read.error()));
       if (!read->scenario.workload)
-        return not_a_job(name, fmt::format("'{}' is no scenario of one training", name),
-                         "its block workload: says what is trained");
+        return not_a_job(name, fmt::format("'{}' is not a scenario with one training job", name),
+                         "a scenario with a workload: block");
       known = files->emplace(path, std::move(*read)).first;
     }
     return time_on(known->second, name, on, catalog, *network);

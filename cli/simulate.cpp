@@ -154,7 +154,7 @@ int simulate_one(const SimulateOptions& options, const LoadedCatalog& catalog,
   const auto loaded = checked(load_all(options.files.front(), options, catalog));
   if (loaded.trace) return simulate_queue(loaded, options);
   if (!options.csv.empty() && alternatives == nullptr)
-    throw UsageError("--csv writes the rows of a --sweep, which is missing");
+    throw UsageError("--csv needs --sweep, whose rows it writes");
   const bool of_training = !options.trace.empty() || !options.memo.empty() || !options.html.empty();
   if (!loaded.plan && of_training)
     throw UsageError("--trace, --memo and --html show a training, and this scenario only serves");

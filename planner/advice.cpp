@@ -88,7 +88,7 @@ bool tells(MeasurementKind kind, const Contender& on, const Contender& of,
   if (!of_accelerator && a.key.starts_with("pools.") &&
       on.plan->hardware.provider != of.plan->hardware.provider)
     return false;
-  // Of which pools more it says so, is no part of what it is: a stand-in's nodes are the same.
+  // Of which pools more it says so, is no part of what it is: a fallback's nodes are the same.
   const auto thing = [](const PlanAssumption& x) {
     return x.what.substr(0, x.what.rfind(" pool"));
   };

@@ -80,7 +80,7 @@ class Changes {
   }
 
   /// The pools of a mix: the base, where the chief of the workers then is; the spot nodes; and
-  /// those that stand in for them.
+  /// their fallback.
   std::vector<PoolSpec> pools_of_mix() const {
     const int base = base_nodes(offer_, s_.nodes), rest = s_.nodes - base;
     std::vector<PoolSpec> pools;
@@ -97,12 +97,12 @@ class Changes {
     spot.pricing = CapacityType::spot;
     pools.push_back(spot);
     if (!offer_.mix.patience) return pools;
-    PoolSpec stand_in = std::move(spot);
-    stand_in.name = name + "-stand-in";
-    stand_in.pricing = CapacityType::on_demand;
-    stand_in.stands_in_for = name;
-    stand_in.after = offer_.mix.patience;
-    pools.push_back(std::move(stand_in));
+    PoolSpec fallback = std::move(spot);
+    fallback.name = name + "-stand-in";
+    fallback.pricing = CapacityType::on_demand;
+    fallback.fallback_for = name;
+    fallback.after = offer_.mix.patience;
+    pools.push_back(std::move(fallback));
     return pools;
   }
 
@@ -125,10 +125,10 @@ class Changes {
       add(SetAutoscaling{own().name, is_autoscaled(nodes)});
   }
   /// What makes nodes for the job may make as many as its gang has, in the pool and in those that
-  /// stand in for it. Nodes that are there from the start stay.
+  /// are its fallback. Nodes that are there from the start stay.
   void change_scaled_nodes() {
     for (const PoolSpec& pool : cluster().pools) {
-      const bool mine = pool.name == own().name || pool.stands_in_for == own().name;
+      const bool mine = pool.name == own().name || pool.fallback_for == own().name;
       if (!mine || !pool.autoscaling) continue;
       const NodesSpec nodes{std::min(pool.nodes.initial, s_.nodes),
                             std::min(pool.nodes.min, s_.nodes), s_.nodes};

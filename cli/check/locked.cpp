@@ -182,10 +182,11 @@ Expected<void> attribute_changes(const planner::Lock& lock, const CheckSetting& 
 Expected<planner::Lock> lock_of_check(const std::string& file, const CheckSetting& setting,
                                       const LoadedScenario& loaded, const CheckedAnswer& answer) {
   if (loaded.trace)
-    return tl::unexpected(Diagnostics{{Severity::error,
-                                       {file, 0, 0},
-                                       "a lock is of a training or a service, and this is a queue",
-                                       "leave it out of --lock"}});
+    return tl::unexpected(
+        Diagnostics{{Severity::error,
+                     {file, 0, 0},
+                     "a lock is for a training or a service, and this scenario is a queue",
+                     "leave it out of --lock"}});
   auto text = locked_text(file, setting.changes);
   if (!text) return tl::unexpected(std::move(text.error()));
   LockSubject subject{

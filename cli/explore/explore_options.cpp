@@ -26,8 +26,7 @@ std::vector<Option> ExploreOptions::declared() {
 
 void ExploreOptions::check() const {
   if (files.size() > 1) throw UsageError("explore takes one scenario file");
-  if (!print && format == OutputFormat::json)
-    throw UsageError("--format json is of --print: the page asks for JSON by itself");
+  if (!print && format == OutputFormat::json) throw UsageError("--format json needs --print");
 }
 
 }  // namespace reckon::cli

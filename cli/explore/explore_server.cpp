@@ -76,7 +76,7 @@ PageQuestion read_question(const std::string& body) {
       asked.words = value.get<ExploreAnswers::Words>();
     else
       throw UsageError(
-          fmt::format("'{}' is no key of a question, or has no such value; {}", key, kShape));
+          fmt::format("'{}' is not a key of a question, or its value is wrong; {}", key, kShape));
   }
   return asked;
 }

@@ -31,7 +31,7 @@ template <HasWords E>
 std::optional<E> as_one_of(const ExportOptions& options, std::string_view target) {
   if (options.as.empty()) return std::nullopt;
   if (const auto found = from_text<E>(options.as)) return found;
-  throw UsageError(fmt::format("--as {} is none of export {}: {}", options.as, target,
+  throw UsageError(fmt::format("--as {} is not a form of export {}: {}", options.as, target,
                                fmt::join(reckon::texts_of<E>(), ", ")));
 }
 

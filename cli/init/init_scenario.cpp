@@ -8,6 +8,7 @@
 
 #include "cli/init/init_offers.h"
 #include "sim/base/money.h"
+#include "sim/base/text/yaml_writer.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/plan.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
@@ -40,6 +41,15 @@ std::string lowered(std::string_view text) {
   return out;
 }
 
+/// A name of a catalog, which may be the user's own, as YAML.
+std::string as_yaml(std::string_view name) {
+  YamlWriter out(YamlQuotes::for_us);
+  out.text(name);
+  std::string text = out.done();
+  text.pop_back();  // its newline
+  return text;
+}
+
 /// "epochs: 90" -> "90 epochs".
 std::string in_words(const std::string& length) {
   const std::size_t colon = length.find(": ");
@@ -50,19 +60,20 @@ std::string pool_text(const InitAnswers& answers, const Draft& d, const Catalog&
   const Offer& offer = d.offer;
   std::string out = "    - name: workers\n";
   if (offer.slice != nullptr) {
-    out += fmt::format("      tpu: {{type: {}, slice: {}}}  # {} chips\n", answers.accelerator,
-                       offer.slice->name, offer.slice->chips);
+    out +=
+        fmt::format("      tpu: {{type: {}, slice: {}}}  # {} chips\n",
+                    as_yaml(answers.accelerator), as_yaml(offer.slice->name), offer.slice->chips);
   } else {
     if (offer.machine == nullptr) {
       out += fmt::format("      machine: {}  # assumed: put in yours\n", offer.size);
     } else {
       const Machine& m = *offer.machine;
-      out += fmt::format("      machine: {}  # {} vCPUs, {}\n", m.name, m.vcpus,
+      out += fmt::format("      machine: {}  # {} vCPUs, {}\n", as_yaml(m.name), m.vcpus,
                          format_bytes(m.memory.value));
     }
     if (!answers.accelerator.empty())
       out += fmt::format("      accelerator: {{type: {}, count: {}}}  # {} of memory each\n",
-                         answers.accelerator, offer.per_node,
+                         as_yaml(answers.accelerator), offer.per_node,
                          format_bytes(catalog.find_accelerator(answers.accelerator)->memory.value));
   }
   out += fmt::format(
@@ -108,8 +119,9 @@ std::string text_of(const InitAnswers& answers, const Draft& d, const Catalog& c
       "# here says `reckon schema`.\n",
       answers.model, in_words(answers.length), what);
   out += assumed_text(answers, d);
-  out += fmt::format("name: {}-{}-{}\n", lowered(answers.model),
-                     bare ? "cpu" : lowered(answers.accelerator), answers.count);
+  out += fmt::format("name: {}\n", as_yaml(fmt::format("{}-{}-{}", lowered(answers.model),
+                                                       bare ? "cpu" : lowered(answers.accelerator),
+                                                       answers.count)));
   out += fmt::format(
       "workload:\n"
       "  model: {}\n"
@@ -119,7 +131,8 @@ std::string text_of(const InitAnswers& answers, const Draft& d, const Catalog& c
       "  batch_per_accelerator: {}  # {}\n"
       "  strategy: {}\n"
       "  checkpoint: {{interval: {}\n",
-      answers.model, answers.dataset, answers.length, d.precision, d.batch, batch_note, d.strategy,
+      as_yaml(answers.model), as_yaml(answers.dataset), answers.length, d.precision, d.batch,
+      batch_note, d.strategy,
       has_storage(catalog, d.offer.provider)
           ? "optimal}  # Young and Daly's interval; or a time such as 30min"
           : "none}  # the catalog has no storage of this provider");
@@ -128,8 +141,9 @@ std::string text_of(const InitAnswers& answers, const Draft& d, const Catalog& c
       "  provider: {}{}{}  # {}\n"
       "  pools:\n"
       "{}",
-      to_text(d.offer.provider), d.offer.region.empty() ? "" : "\n  region: ", d.offer.region,
-      price_note, pool_text(answers, d, catalog));
+      as_yaml(to_text(d.offer.provider)), d.offer.region.empty() ? "" : "\n  region: ",
+      d.offer.region.empty() ? "" : as_yaml(d.offer.region), price_note,
+      pool_text(answers, d, catalog));
   out +=
       "forecast: {replications: 1000, seed: 1}\n"
       "# What `reckon check` holds the forecast to; put in your own deadline and budget:\n"

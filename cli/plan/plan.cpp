@@ -94,7 +94,7 @@ Expected<planner::Lock> lock_with_plan(const std::string& name, std::string_view
   if (lock && !lock->plan)
     return tl::unexpected(Diagnostics{{Severity::error,
                                        {name, 0, 0},
-                                       "the lock is of no plan",
+                                       "the lock holds no plan",
                                        "write it with reckon plan FILE --lock"}});
   return lock;
 }
@@ -194,7 +194,7 @@ int run_plan(const Command& self, std::span<const std::string> arguments) {
   if (!options.limit.empty()) {
     checked(std::move(file).map_error(by_option));
     throw UsageError(
-        "--limit is of jobs that share a cluster: trace:, arrivals: or jobs: of a file");
+        "--limit needs a scenario of jobs that share a cluster: trace:, arrivals: or jobs:");
   }
   int served = kDone;
   if (file && asks_for_service(*file)) {

@@ -23,7 +23,7 @@ void refuse_options(const PlanOptions& options) {
                 {"plans", options.plans.has_value()},
                 {"memo", !options.memo.empty()}},
                [](const char* name) {
-                 return fmt::format("--{} speaks of one job, and the scenario has several", name);
+                 return fmt::format("--{} is for one job, and the scenario has several", name);
                });
 }
 

@@ -195,15 +195,13 @@ std::vector<Option> PlanOptions::declared() {
 void PlanOptions::check() const {
   refuse_paths(*this);
   if (files.size() > 1) throw UsageError("plan takes one scenario file");
-  if (!pool.empty() && limit.empty())
-    throw UsageError("--pool speaks of a --limit, which is missing");
-  if (!tries.empty() && limit.empty())
-    throw UsageError("--try speaks of a --limit, which is missing");
+  if (!pool.empty() && limit.empty()) throw UsageError("--pool needs --limit");
+  if (!tries.empty() && limit.empty()) throw UsageError("--try needs --limit");
   if (baseline.empty() && (tolerance || !diff.empty()))
-    throw UsageError(fmt::format("--{} speaks of a --baseline, which is missing",
-                                 tolerance ? "tolerance" : "diff"));
+    throw UsageError(fmt::format("--{} needs --baseline", tolerance ? "tolerance" : "diff"));
   if (lock && files.empty())
-    throw UsageError("--lock stands beside a scenario file: --out question.yaml keeps the answer");
+    throw UsageError(
+        "--lock needs a scenario file, beside which it writes; --out FILE keeps the answer");
   if (!fewest) return;
   refuse_given({{"baseline", !baseline.empty()},
                 {"lock", lock},
@@ -212,7 +210,7 @@ void PlanOptions::check() const {
                 {"plans", plans.has_value()},
                 {"memo", !memo.empty()}},
                [](const char* name) {
-                 return fmt::format("--fewest makes no ranked plans: leave --{} out", name);
+                 return fmt::format("--fewest does not rank plans: leave --{} out", name);
                });
 }
 

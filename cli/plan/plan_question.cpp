@@ -13,6 +13,7 @@
 #include "cli/plan/placeholders.h"
 #include "exchange/model_files.h"
 #include "sim/base/text/shell_word.h"
+#include "sim/base/text/yaml_writer.h"
 #include "sim/model/finetune.h"
 #include "sim/model/zoo/zoo.h"
 
@@ -64,9 +65,11 @@ std::array<std::pair<std::string_view, std::string>, 6> of_workload(const PlanOp
            {"sequence", options.sequence}}};
 }
 
+using Style = YamlWriter::Style;
+
 /// "lora:16" as the block that it stands for; "": the whole model is trained.
-std::string finetune_block(const std::string& written) {
-  if (written.empty()) return "";
+void write_finetune(YamlWriter& out, const std::string& written) {
+  if (written.empty()) return;
   const std::size_t colon = written.find(':');
   const std::string method = written.substr(0, colon);
   const auto number = colon == std::string::npos ? Parsed<std::int64_t>(0)
@@ -77,20 +80,26 @@ std::string finetune_block(const std::string& written) {
         fmt::format("--finetune takes METHOD:N, not '{}'", written),
         fmt::format("METHOD is {} or last_layers: lora:16 trains adapters of rank 16",
                     fmt::join(texts_of<AdapterKind>(), ", ")));
-  return fmt::format("  finetune: {{method: {}, {}: {}}}\n", method, last ? "layers" : "rank",
-                     *number);
+  out.key("finetune");
+  out.begin_map(Style::flow);
+  out.key("method");
+  out.text(method);
+  out.key(last ? "layers" : "rank");
+  out.word(std::to_string(*number));
+  out.end_map();
 }
 
-std::string sequence_line(const PlanOptions& options) {
-  if (options.sequence.empty()) return "";
+void write_sequence(YamlWriter& out, const PlanOptions& options) {
+  if (options.sequence.empty()) return;
   const auto length = parse_integer(options.sequence);
   if (!length || *length < 1)
     throw UsageError(
         fmt::format("--sequence takes a whole number of tokens, not '{}'", options.sequence));
   if (!zoo_takes_sequence_length(options.model))
     throw UsageError(
-        fmt::format("--sequence is of models that read tokens, not {}", options.model));
-  return fmt::format("  sequence_length: {}\n", *length);
+        fmt::format("--sequence is for models that read tokens, not {}", options.model));
+  out.key("sequence_length");
+  out.word(std::to_string(*length));
 }
 
 /// Providers that rent machines on demand and on spot, which is what is asked for.
@@ -101,6 +110,60 @@ std::vector<std::string> providers_asked(const Catalog& catalog) {
   if (names.empty())
     throw UsageError("no provider of the catalog rents machines on demand and on spot");
   return names;
+}
+
+void write_list(YamlWriter& out, std::string_view key, const std::vector<std::string>& words) {
+  out.key(key);
+  out.begin_list(Style::flow);
+  for (const std::string& word : words) out.text(word);
+  out.end_list();
+}
+
+using Line = std::pair<std::string_view, std::string>;
+
+void write_lines(YamlWriter& out, const std::vector<Line>& lines) {
+  for (const auto& [key, value] : lines) {
+    out.key(key);
+    out.text(value);
+  }
+}
+
+/// `length`: "tokens" or "epochs", and how many.
+void write_workload(YamlWriter& out, const PlanOptions& options, const std::string& dataset,
+                    const Line& length) {
+  // Without a batch it is free up to what `reckon init` takes as the largest.
+  const bool free_batch = options.global_batch.empty() || is_range(options.global_batch);
+  out.key("workload");
+  out.begin_map();
+  write_lines(out, {{"model", options.model}});
+  write_finetune(out, options.finetune);
+  write_sequence(out, options);
+  write_lines(out, {{"dataset", dataset}});
+  out.key("train");
+  out.begin_map(Style::flow);
+  write_lines(out, {length});
+  out.end_map();
+  write_lines(out, {free_batch ? Line{"batch_per_accelerator", "1"}
+                               : Line{"global_batch", options.global_batch}});
+  out.key("strategy");
+  out.begin_map(Style::flow);
+  write_lines(out, {{"kind", "single"}});
+  out.end_map();
+  out.end_map();
+}
+
+/// What varies takes its place.
+void write_cluster(YamlWriter& out, const std::string& provider) {
+  out.key("cluster");
+  out.begin_map();
+  write_lines(out, {{"provider", provider}, {"region", "any"}});
+  out.key("pools");
+  out.begin_list();
+  out.begin_map(Style::flow);
+  write_lines(out, {{"name", "workers"}, {"machine", "any"}, {"nodes", "1"}});
+  out.end_map();
+  out.end_list();
+  out.end_map();
 }
 
 Expected<std::string> text_of_flags(const PlanOptions& options, const Catalog& catalog) {
@@ -119,36 +182,27 @@ Expected<std::string> text_of_flags(const PlanOptions& options, const Catalog& c
   if (dataset.empty()) dataset = default_dataset(model, catalog);
   if (dataset.empty())
     throw UsageError(fmt::format("no dataset of the catalog is read by {}: give --dataset", model));
-  // Without a batch it is free up to what `reckon init` takes as the largest.
-  const std::string& said = options.global_batch;
-  const std::string given = is_range(said) ? "" : said;
-  const std::string batch = given.empty() ? "batch_per_accelerator: 1" : "global_batch: " + given;
-  const char* free_batch = given.empty() ? "    global_batch: 1..1024\n" : "";
   const std::vector<std::string> providers = providers_asked(catalog);
-  return fmt::format(
-      "name: {0}-plan\n"
-      "workload:\n"
-      "  model: {0}\n"
-      "{6}"
-      "  dataset: {1}\n"
-      "  train: {{{2}: {3}}}\n"
-      "  {4}\n"
-      "  strategy: {{kind: single}}\n"
-      "cluster:\n"
-      "  provider: {7}\n"
-      "  region: any\n"
-      "  pools: [{{name: workers, machine: any, nodes: 1}}]\n"  // what varies takes its place
-      "plan:\n"
-      "  vary:\n"
-      "    provider: [{8}]\n"
-      "    nodes: 1..64\n"
-      "    pricing: [on_demand, spot]\n"
-      "    strategy: any\n"
-      "    precision: any\n"
-      "{5}",
-      model, dataset, tokens ? "tokens" : "epochs", amount, batch, free_batch,
-      finetune_block(options.finetune) + sequence_line(options), providers.front(),
-      fmt::join(providers, ", "));
+
+  YamlWriter out(YamlQuotes::for_us);
+  out.begin_map();
+  write_lines(out, {{"name", model + "-plan"}});
+  write_workload(out, options, dataset, {tokens ? "tokens" : "epochs", amount});
+  write_cluster(out, providers.front());
+  out.key("plan");
+  out.begin_map();
+  out.key("vary");
+  out.begin_map();
+  write_list(out, "provider", providers);
+  write_lines(out, {{"nodes", "1..64"}});
+  write_list(out, "pricing", {"on_demand", "spot"});
+  write_lines(out, {{"strategy", "any"}, {"precision", "any"}});
+  if (options.global_batch.empty() || is_range(options.global_batch))
+    write_lines(out, {{"global_batch", "1..1024"}});
+  out.end_map();
+  out.end_map();
+  out.end_map();
+  return out.done();
 }
 
 }  // namespace
@@ -208,7 +262,7 @@ Expected<planner::Base> plan_base(const PlanOptions& options, const Catalog& cat
       const bool of_train = option == "tokens" || option == "epochs";
       if (!value.empty())
         throw UsageError(fmt::format(
-            "--{} is the file's to say; change it with --set workload.{}{}=...", option,
+            "the scenario file says --{}; change it with --set workload.{}{}=...", option,
             of_train ? "train." : "", option == "sequence" ? "sequence_length" : option));
     }
     base.name = options.files.front();

@@ -40,7 +40,7 @@ fs::path folder_of(const std::string& kept) {
   const fs::path path = fs::absolute(kept);
   if (fs::exists(path) && !fs::is_empty(path))
     throw UsageError(fmt::format(
-        "--out {}: it holds something; the runs of a trial go to an empty folder", kept));
+        "--out {}: the folder is not empty, and the runs of a trial need an empty one", kept));
   fs::create_directories(path);
   return path;
 }
@@ -207,7 +207,7 @@ void measure(LayoutRun& run, const fs::path& directory, const TrialCommandOption
   for (const auto& [step, took] : slowest) seconds.push_back(took);
   run.row.measured = fit_trial(seconds);
   if (!run.row.measured)
-    run.row.reason = fmt::format("{} steps are too few behind the warm-up: --steps", options.steps);
+    run.row.reason = fmt::format("{} steps are too few after the warm-up: --steps", options.steps);
 }
 
 }  // namespace

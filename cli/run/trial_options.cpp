@@ -68,7 +68,7 @@ void TrialCommandOptions::check() const {
   if (!program.empty() || !progress.empty() || batch || like_pool || !sweeps.empty())
     throw UsageError(
         "--layouts runs reckon-worker as the scenario says: --container-command, --progress, "
-        "--batch, --like-pool and --sweep are of one process alone");
+        "--batch, --like-pool and --sweep are for a single process");
 }
 
 }  // namespace reckon::cli

@@ -54,8 +54,7 @@ void SubmitChoice::check_submit() const {
       !at.empty() || !queue.empty() || !user.empty() || !account.empty() || priority || time_limit;
   if (cluster.empty() && any)
     throw UsageError(
-        "--at, --queue, --user, --account, --priority and --time-limit are of a job "
-        "that is submitted to --cluster, which is missing");
+        "--at, --queue, --user, --account, --priority and --time-limit need --cluster");
   if (!at.empty() && !parse_timestamp(at.substr(0, at.find('Z')), 'T'))
     throw UsageError(
         fmt::format("--at {}: no date with its time, such as 2026-11-26T14:03:00", at));
@@ -94,7 +93,7 @@ ClusterSnapshot load_snapshot(const SubmitChoice& choice, const LoadedCatalog& c
     if (!scenario)
       throw WrongInput({{Severity::error,
                          {path.string(), 0, 0},
-                         "it is no scenario of jobs that end and share nodes that stay",
+                         "not a scenario of jobs that end and share a fixed set of nodes",
                          "example: scenarios/shared-slurm.yaml"}});
   }
   std::optional<std::int64_t> at;

@@ -66,7 +66,7 @@ CloudCluster cloud_cluster_of(const Plan& plan, const Catalog& catalog) {
         .spot = pool.pricing == CapacityType::spot,
         .gpu = pool.accelerator && pool.accelerator->kind == AcceleratorKind::gpu};
     const bool computes =
-        std::ranges::find(computing, &pool) != computing.end() || pool.stands_in_for.has_value();
+        std::ranges::find(computing, &pool) != computing.end() || pool.fallback_for.has_value();
     p.compact = computes && pool.accelerator && p.max > 1;
     if (pool.reservation)
       p.reserved = pool.reservation->nodes >= pool.nodes_max ? Reserved::whole : Reserved::part;

@@ -175,12 +175,12 @@ InfrastructureText karpenter(const CloudCluster& cluster, Refusals& refused) {
   for (const CloudPool& p : cluster.pools) {
     const PlannedPool& pool = *p.pool;
     // Of the scenario's own NodePools, or of the cluster-autoscaler.
-    if (pool.node_pool || (cluster.plan->karpenter && pool.stands_in_for)) continue;
+    if (pool.node_pool || (cluster.plan->karpenter && pool.fallback_for)) continue;
     if (pool.autoscaling && p.min > 0)
       refused.add("cluster.pools." + pool.name + ".nodes",
                   fmt::format("{} nodes that stay without pods", p.min),
                   "nodes: {min: 0, ...}, or a pool that is not autoscaled");
-    if (pool.autoscaling && pool.stands_in_for)
+    if (pool.autoscaling && pool.fallback_for)
       out.left_to_user.push_back(
           fmt::format("pool {} is a fallback: spec.weight orders NodePools", pool.name));
     fixed = fixed || !pool.autoscaling;

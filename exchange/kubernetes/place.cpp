@@ -42,16 +42,16 @@ namespace {
 // with GPUs asks for 0.3 to 0.5 of a core and 300 to 500 MiB.
 constexpr std::int64_t kSystemCpuMilli = 500;
 constexpr double kSystemMemory = 512.0 * 1024 * 1024;
-/// The pool whose nodes stand in for the group's; nullptr: none.
-const PlannedPool* stand_in_of(const Job& job, const PodGroup& group) {
+/// The fallback pool of the group's; nullptr: none.
+const PlannedPool* fallback_of(const Job& job, const PodGroup& group) {
   const auto preferred = std::size_t(group.pool - job.cluster->pools.data());
   for (const PlannedPool& pool : job.cluster->pools)
-    if (pool.stands_in_for == preferred && !pool.node_pool) return &pool;
+    if (pool.fallback_for == preferred && !pool.node_pool) return &pool;
   return nullptr;
 }
 
-/// Where nodes of two pools will do, the one that is stood in for before the other.
-Json affinity_to(const Job& job, const PodGroup& group, const PlannedPool& stand_in) {
+/// Where nodes of two pools will do, the preferred one before its fallback.
+Json affinity_to(const Job& job, const PodGroup& group, const PlannedPool& fallback) {
   const std::string key = job.term("labels.pool");
   if (key.empty()) return Json::object();
   const auto in = [&](const Json& pools) {
@@ -61,7 +61,7 @@ Json affinity_to(const Job& job, const PodGroup& group, const PlannedPool& stand
   const std::string& preferred = group.pool->name;
   Json node;
   node["requiredDuringSchedulingIgnoredDuringExecution"] = {
-      {"nodeSelectorTerms", Json::array({in(Json::array({preferred, stand_in.name}))})}};
+      {"nodeSelectorTerms", Json::array({in(Json::array({preferred, fallback.name}))})}};
   node["preferredDuringSchedulingIgnoredDuringExecution"] =
       Json::array({{{"weight", 100}, {"preference", in(Json::array({preferred}))}}});
   return {{"nodeAffinity", node}};
@@ -78,7 +78,7 @@ Json selector_of(const Job& job, const PodGroup& group) {
   // Who chooses machine and capacity type: the pod asks for its accelerator only.
   const bool chosen =
       pool.node_pool.has_value() || (job.cluster->chooses_pools() && pool.autoscaling);
-  const bool alone = stand_in_of(job, group) == nullptr && !chosen;
+  const bool alone = fallback_of(job, group) == nullptr && !chosen;
   if (alone) add("pool", pool.name);
   if (!pool.slice && !chosen) add("machine", pool.machine.name);
   if (!job.cluster->zone.empty()) add("zone", job.cluster->zone);
@@ -114,8 +114,8 @@ Json tolerations_of(const Job& job, const PodGroup& group) {
   };
   if (group.devices > 0 && !group.tpu_by_cores)
     add(group.pool->accelerator->kind == AcceleratorKind::tpu ? "taints.tpu" : "taints.gpu");
-  const PlannedPool* stand_in = stand_in_of(job, group);
-  if (is_spot(*group.pool) || (stand_in != nullptr && is_spot(*stand_in))) add("taints.spot");
+  const PlannedPool* fallback = fallback_of(job, group);
+  if (is_spot(*group.pool) || (fallback != nullptr && is_spot(*fallback))) add("taints.spot");
   // Whole gangs wait for the pods of a node that is lost: not for the default of 300 s.
   constexpr int kGivenUpAfter = 30;
   for (const char* key : {"taints.not_ready", "taints.unreachable"}) {
@@ -143,9 +143,9 @@ Json resources_of(const PodGroup& group) {
 
 std::int64_t grace_seconds(const Job& job, const PodGroup& group) {
   constexpr double kDefault = 30;
-  const PlannedPool* stand_in = stand_in_of(job, group);
+  const PlannedPool* fallback = fallback_of(job, group);
   double notice = kDefault;
-  if (is_spot(*group.pool) || (stand_in != nullptr && is_spot(*stand_in)))
+  if (is_spot(*group.pool) || (fallback != nullptr && is_spot(*fallback)))
     notice = std::max(1.0, job.cluster->reclaim.notice.count());
   else if (job.cluster->maintenance.on)
     notice = std::max(kDefault, job.cluster->maintenance.notice.count());
@@ -153,9 +153,9 @@ std::int64_t grace_seconds(const Job& job, const PodGroup& group) {
 }
 
 PodPlace place_of(const Job& job, const PodGroup& group) {
-  const PlannedPool* stand_in = stand_in_of(job, group);
+  const PlannedPool* fallback = fallback_of(job, group);
   return {selector_of(job, group), tolerations_of(job, group), resources_of(group),
-          stand_in != nullptr ? affinity_to(job, group, *stand_in) : Json::object()};
+          fallback != nullptr ? affinity_to(job, group, *fallback) : Json::object()};
 }
 
 }  // namespace kubernetes

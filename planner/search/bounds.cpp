@@ -192,13 +192,13 @@ Rates rates_of(const Site& site, const Split& split, const Offer& offer) {
   const int base = base_nodes(offer, split.nodes);
   rates.certain = usd_second(offer.mix.base_lowest, base);
   for (std::size_t p = 0; p < offer.pools_lowest.size(); ++p) {
-    if (std::ranges::count(site.stand_ins, p) > 0) continue;
+    if (std::ranges::count(site.fallbacks, p) > 0) continue;
     const bool worker = p == site.worker;
     HourlyRate least = offer.pools_lowest[p];
     if (worker)
-      for (const std::size_t other : site.stand_ins)
+      for (const std::size_t other : site.fallbacks)
         least = std::min(least, offer.pools_lowest[other]);
-    if (worker && offer.mix.patience) least = std::min(least, offer.mix.stand_in_lowest);
+    if (worker && offer.mix.patience) least = std::min(least, offer.mix.fallback_lowest);
     rates.all += usd_second(least, worker ? split.nodes - base : split.parameter_servers);
   }
   rates.all += rates.certain;

@@ -67,7 +67,7 @@ Candidate candidate_of(const Question& question, const Space& space, std::size_t
   const Mix& mix = offer.mix;
   double rate = workers(base, mix.base_reserved, mix.base_lowest, mix.base_price);
   for (std::size_t p = 0; p < offer.pools.size(); ++p)
-    if (std::ranges::count(site.stand_ins, p) == 0)
+    if (std::ranges::count(site.fallbacks, p) == 0)
       rate += p == site.worker ? workers(nodes_paid(offer, split) - base, offer.reserved,
                                          offer.pools_lowest[p], offer.pools[p])
                                : usd_second(offer.pools[p], split.parameter_servers);

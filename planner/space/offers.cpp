@@ -15,11 +15,11 @@ std::vector<PriceSpread> Offer::markets() const {
     if (std::ranges::find(out, spread) == out.end()) out.push_back(spread);
   };
   const bool held = pools != pools_lowest || mix.base_price != mix.base_lowest ||
-                    mix.stand_in_price != mix.stand_in_lowest;
+                    mix.fallback_price != mix.fallback_lowest;
   if (held) add({});
   for (const PriceSpread& spread : spreads) add(spread);
   if (mix.share > 0) add(mix.base_spread);
-  if (mix.patience) add(mix.stand_in_spread);
+  if (mix.patience) add(mix.fallback_spread);
   return out;
 }
 

@@ -34,9 +34,9 @@ class SiteMaker {
     site_.pools = int(on_.plan.pools.size());
     made_so_ = on_.workers().pricing;
     for (std::size_t p = 0; p < on_.plan.pools.size(); ++p)
-      if (on_.plan.pools[p].stands_in_for == site_.worker) site_.stand_ins.push_back(p);
+      if (on_.plan.pools[p].fallback_for == site_.worker) site_.fallbacks.push_back(p);
     site_.asynchronous = !on_.job().strategy.synchronous();
-    FoundOffers found = find_offers(q_, site_.hardware, catalog_, site_.stand_ins, on_);
+    FoundOffers found = find_offers(q_, site_.hardware, catalog_, site_.fallbacks, on_);
     site_.offers = std::move(found.offers);
     const auto places = std::int64_t(found.considered);
     Rejections by_split;

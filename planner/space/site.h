@@ -48,7 +48,7 @@ struct Site {
   std::vector<PlanAssumption> assumptions;  // of the largest split; `set` is not kept
   int pools = 1;
   std::size_t worker = 0;              // index of the computing pool among the plan's
-  std::vector<std::size_t> stand_ins;  // pools whose nodes come in place of the workers' own
+  std::vector<std::size_t> fallbacks;  // pools whose nodes come in place of the workers' own
   ShortageRules shortage;              // of spot nodes
   bool asynchronous = false;
   /// A spot node that is reclaimed so soon after it was asked for costs nothing (0: never), and

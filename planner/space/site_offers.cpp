@@ -21,11 +21,11 @@ constexpr const char* kDearer = "the same machine is cheaper in another region";
 class OfferFinder {
  public:
   OfferFinder(const Question& question, const Hardware& hardware, const Catalog& catalog,
-              const std::vector<std::size_t>& stand_ins, HardwarePlan& on)
+              const std::vector<std::size_t>& fallbacks, HardwarePlan& on)
       : q_(question),
         hardware_(hardware),
         catalog_(catalog),
-        stand_ins_(stand_ins),
+        fallbacks_(fallbacks),
         on_(on),
         made_so_(on.workers().pricing) {}
 
@@ -119,7 +119,7 @@ class OfferFinder {
       if (std::ranges::find(ways, way) == ways.end()) ways.push_back(std::move(way));
     };
     may_be(plan.pools[on_.worker]);
-    for (const std::size_t p : stand_ins_) may_be(plan.pools[p]);
+    for (const std::size_t p : fallbacks_) may_be(plan.pools[p]);
     offer.made_by = fmt::format("{} by {}", fmt::join(ways, " or "),
                                 called(q_.file.scenario.cluster.autoscaler));
     const auto& karpenter = plan.karpenter;
@@ -215,9 +215,9 @@ class OfferFinder {
     offer.known_beyond = offer.known_beyond && other.known_beyond;
     offer.mix.patience = *parse_duration(fallback);
     offer.mix.patience_text = fallback;
-    offer.mix.stand_in_price = other.pools[on_.worker];
-    offer.mix.stand_in_lowest = other.pools_lowest[on_.worker];
-    offer.mix.stand_in_spread = other.spreads[on_.worker];
+    offer.mix.fallback_price = other.pools[on_.worker];
+    offer.mix.fallback_lowest = other.pools_lowest[on_.worker];
+    offer.mix.fallback_spread = other.spreads[on_.worker];
     return true;
   }
 
@@ -241,10 +241,10 @@ class OfferFinder {
     if (a.storage > b.storage) return false;
     const auto kind = [](const Mix& m) { return std::tuple(m.share, m.base, m.patience); };
     if (kind(a.mix) != kind(b.mix) || a.mix.base_lowest > b.mix.base_lowest ||
-        a.mix.stand_in_lowest > b.mix.stand_in_lowest ||
+        a.mix.fallback_lowest > b.mix.fallback_lowest ||
         !no_dearer(a.mix.base_price, a.mix.base_spread, b.mix.base_price, b.mix.base_spread) ||
-        !no_dearer(a.mix.stand_in_price, a.mix.stand_in_spread, b.mix.stand_in_price,
-                   b.mix.stand_in_spread))
+        !no_dearer(a.mix.fallback_price, a.mix.fallback_spread, b.mix.fallback_price,
+                   b.mix.fallback_spread))
       return false;
     for (std::size_t p = 0; p < a.pools.size(); ++p)
       if (!no_dearer(a.pools[p], a.spreads[p], b.pools[p], b.spreads[p]) ||
@@ -271,7 +271,7 @@ class OfferFinder {
   const Question& q_;
   const Hardware& hardware_;
   const Catalog& catalog_;
-  const std::vector<std::size_t>& stand_ins_;
+  const std::vector<std::size_t>& fallbacks_;
   HardwarePlan& on_;
   CapacityType made_so_;  // of the plan as it stands
   std::size_t considered_ = 0;
@@ -280,8 +280,8 @@ class OfferFinder {
 }  // namespace
 
 FoundOffers find_offers(const Question& question, const Hardware& hardware, const Catalog& catalog,
-                        const std::vector<std::size_t>& stand_ins, HardwarePlan& on) {
-  OfferFinder finder(question, hardware, catalog, stand_ins, on);
+                        const std::vector<std::size_t>& fallbacks, HardwarePlan& on) {
+  OfferFinder finder(question, hardware, catalog, fallbacks, on);
   FoundOffers found;
   found.offers = finder.find(found.left_out);
   found.considered = finder.considered();

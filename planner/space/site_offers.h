@@ -15,8 +15,8 @@ struct FoundOffers {
   Rejections left_out;
 };
 /// Every way of buying that the question allows, in every place where the hardware is sold.
-/// `stand_ins`: pools whose nodes come in place of the workers' own. Changes the plan of `on`.
+/// `fallbacks`: pools whose nodes come in place of the workers' own. Changes the plan of `on`.
 FoundOffers find_offers(const Question& question, const Hardware& hardware, const Catalog& catalog,
-                        const std::vector<std::size_t>& stand_ins, HardwarePlan& on);
+                        const std::vector<std::size_t>& fallbacks, HardwarePlan& on);
 
 }  // namespace reckon::planner

@@ -62,8 +62,8 @@ struct Mix {
   /// On-demand nodes replace spot nodes that do not come within this time.
   std::optional<Seconds> patience;
   std::string patience_text;                   // as written
-  HourlyRate stand_in_price, stand_in_lowest;  // of a node
-  PriceSpread base_spread, stand_in_spread;
+  HourlyRate fallback_price, fallback_lowest;  // of a node
+  PriceSpread base_spread, fallback_spread;
   friend bool operator==(const Mix&, const Mix&) = default;
 };
 
@@ -106,7 +106,7 @@ inline int spares_of(const Offer& offer) {
 bool may_restart(const Offer& offer, const Split& split);
 /// Nodes of so many that are the mix's base; the others are bought as `pricing` says.
 int base_nodes(const Offer& offer, int nodes);
-/// Of workers, there at once: when a job goes back to spot nodes, those that stood in for them are
+/// Of workers, there at once: when a job goes back to spot nodes, their fallback nodes are
 /// still there.
 int nodes_at_most(const Offer& offer, const Split& split);
 /// The same of those that are bought so.

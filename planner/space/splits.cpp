@@ -5,6 +5,7 @@
 
 #include "planner/space/site.h"
 #include "sim/scenario/resolve/training/workers.h"
+#include "sim/step/memory/layout_memory.h"
 #include "sim/step/servers/delayed_updates.h"
 #include "sim/step/step_model.h"
 
@@ -73,7 +74,8 @@ class WholeSplits {
     const auto found = fits_.find(key);
     if (found != fits_.end()) return found->second;
     if (!s_.on.take(split).empty()) return true;
-    const bool does = planner::fits(s_, estimate_memory(s_.on.plan, s_.on.job()));
+    const PlannedWorkload& job = s_.on.job();
+    const bool does = planner::fits(s_, estimate_memory(s_.on.plan, job, fold_of(job).folded));
     fits_.emplace(key, does);
     return does;
   }
@@ -83,10 +85,13 @@ class WholeSplits {
   }
 
   /// No split changes the model, which takes longer to fold than its step to estimate.
+  const ModelFold& fold_of(const PlannedWorkload& job) {
+    if (!fold_) fold_.emplace(job.model);
+    return *fold_;
+  }
   StepEstimate step_of(const PlannedWorkload& job) {
     if (job.strategy.servers) return estimate_step(s_.on.plan, job, s_.network);
-    if (!fold_) fold_.emplace(job.model);
-    return estimate_step(s_.on.plan, job, *fold_, s_.network);
+    return estimate_step(s_.on.plan, job, fold_of(job), s_.network);
   }
 
   bool set_batch(Split& split) {

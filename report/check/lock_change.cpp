@@ -33,7 +33,7 @@ std::string shares_text(const FigureChange& f) {
   if (!shares) {
     const auto cause =
         planner::first_to_break(f.swaps, [](double value) { return std::isfinite(value); });
-    return cause ? std::string(to_text(*cause)) : "not told apart";
+    return cause ? std::string(to_text(*cause)) : "not separable";
   }
   std::string out;
   for (std::size_t k = 0; k < kCauses.size(); ++k)

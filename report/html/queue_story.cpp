@@ -54,7 +54,7 @@ std::string story_text(const QueuePicture& p, const JobStory& story) {
     const HeldSpan& span = story.held[k];
     text += fmt::format(". It {} on {}", k == 0 ? "started" : "went on", nodes_text(span));
     if (k + 1 < story.held.size())
-      text += fmt::format(", was pre-empted after {} and waited {} more",
+      text += fmt::format(", was preempted after {} and waited {} more",
                           format_duration(to_seconds(span.end - span.begin)),
                           format_duration(to_seconds(story.held[k + 1].begin - span.end)));
     else

@@ -116,15 +116,17 @@ void set_memory_residual(Plan& plan, const Evidence& evidence) {
   const PlannedPool* workers = plan.pool_with(Role::worker);
   if (workers == nullptr || !workers->accelerator) return;
   const MemoryResidual r =
-      evidence.memory(features_of(plan, plan.jobs.front()), plan.framework.memory_spread.value);
+      evidence.memory(features_of(plan, plan.only_job()), plan.framework.memory_spread.value);
   plan.framework.memory_mean = r.mean;
   plan.framework.memory_deviation = r.deviation;
 }
 
-std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence) {
+namespace {
+
+std::optional<Residual> set_residual_of_only_job(Plan& plan, const Evidence& evidence) {
   set_memory_residual(plan, evidence);
   if (!takes_evidence(plan)) return std::nullopt;
-  const PlannedWorkload& job = plan.jobs.front();
+  const PlannedWorkload& job = plan.only_job();
   set_step_factor(plan, 1, 1, 1);
   const double share = device_share(estimate_step(plan, job, *make_default_network()));
   const EvidenceFeatures question = features_of(plan, job);
@@ -133,6 +135,45 @@ std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence) {
   set_step_factor(plan, plan.evidence->median, plan.evidence->low, plan.evidence->high);
   name_source(plan, source_text(*plan.evidence));
   return residual;
+}
+
+/// What was set in a job's own plan.
+JobResidual residual_of(const Plan& alone) {
+  JobResidual r;
+  r.memory_mean = alone.framework.memory_mean;
+  r.memory_deviation = alone.framework.memory_deviation;
+  if (alone.evidence) r.step_spread = computing_pools(alone).front()->efficiency.step_spread;
+  return r;
+}
+
+}  // namespace
+
+std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence) {
+  if (plan.jobs.size() == 1) return set_residual_of_only_job(plan, evidence);
+  const std::vector<PlannedWorkload> jobs = std::move(plan.jobs);
+  std::vector<PlannedWorkload> done;
+  std::optional<Residual> of_first;
+  plan.evidence.reset();
+  for (const PlannedWorkload& job : jobs) {
+    done.push_back(job);
+    if (job.same_as) {
+      done.back().residual = done[*job.same_as].residual;
+      continue;
+    }
+    Plan alone = plan;  // with the sources that those before it have named
+    alone.jobs = {job};
+    alone.evidence.reset();
+    const auto residual = set_residual_of_only_job(alone, evidence);
+    done.back().residual = residual_of(alone);
+    if (done.size() == 1) {
+      plan = std::move(alone);
+      of_first = residual;
+    } else {
+      plan.sources = std::move(alone.sources);
+    }
+  }
+  plan.jobs = std::move(done);
+  return of_first;
 }
 
 void add_trial(Plan& plan, const Evidence& evidence) {

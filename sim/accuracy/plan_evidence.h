@@ -11,15 +11,16 @@ namespace reckon {
 /// measured them: what was measured on the user's own machines counts alone.
 bool takes_evidence(const Plan& plan);
 
-/// Sets what measured peaks say of the memory of the plan's first job (FrameworkRules::memory_mean,
+/// Sets what measured peaks say of the memory of the plan's only job (FrameworkRules::memory_mean,
 /// memory_deviation), whoever measured its speed. Nothing where it runs on processors.
 void set_memory_residual(Plan& plan, const Evidence& evidence);
 
 /// set_memory_residual(), and the factor on the step's time (PlannedPool::efficiency.step_spread:
 /// median, 5th and 95th percentile) of the plan's computing pools as what evidence says of the
-/// plan's first job, whose step the other jobs' are like, and Plan::evidence, without a trial.
-/// Before it the step model's is asked: factor 1. nullopt: nothing is set, as evidence does not
-/// speak of it.
+/// plan's job, and Plan::evidence, without a trial. Before it the step model's is asked: factor 1.
+/// Of several jobs each has its own (PlannedWorkload::residual); the pools, the framework and
+/// Plan::evidence have the first one's, and that is returned. nullopt: no factor is set, as
+/// evidence does not speak of it.
 std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence);
 /// The same of a factor that is known, with its 5th and 95th percentile.
 void set_step_factor(Plan& plan, double median, double low, double high);

@@ -18,7 +18,7 @@ class ScaledCluster {
   virtual int missing(const Pool& pool) const = 0;
   /// Of them, those of whole jobs, first submitted first, for which `room` nodes are enough.
   virtual int missing_of_whole_jobs(const Pool& pool, int room) const = 0;
-  /// Do the pool's nodes take pods now? A fallback pool's do while it stands in.
+  /// Do the pool's nodes take pods now? A fallback pool's do while it is in use.
   virtual bool takes_pods(const Pool& pool) const = 0;
   /// Into the lowest empty slot; the node comes after the pool's provisioning delay.
   virtual Node& request_node(Pool& pool) = 0;

@@ -107,7 +107,7 @@ struct Job {
   }
   /// The pool that the pool's nodes are for: itself, or the pool whose fallback it is.
   std::size_t home(std::size_t pool) const {
-    return placement.pools[pool].stands_in_for.value_or(pool);
+    return placement.pools[pool].fallback_for.value_or(pool);
   }
   /// What it needs of the pool, or of the pool whose fallback this is.
   const PoolShare& share(std::size_t pool) const { return placement.pools[home(pool)]; }
@@ -115,7 +115,7 @@ struct Job {
   int held(std::size_t pool) const {
     const std::size_t p = home(pool);
     int nodes = holdings[p].held;
-    for (const std::size_t other : placement.pools[p].stand_ins) nodes += holdings[other].held;
+    for (const std::size_t other : placement.pools[p].fallbacks) nodes += holdings[other].held;
     return nodes;
   }
   /// All of its gang is placed.

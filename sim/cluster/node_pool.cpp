@@ -55,11 +55,11 @@ Cluster::Cluster(const PlannedCluster& rented, const LifeOptions& options)
                                           node_entity(planned.name, 0)}};
     pool.patience =
         clock_or_never(planned.patience.value_or(rented.autoscaler.max_node_provision_time));
-    if (planned.stands_in_for) pool.preferred = std::uint32_t(*planned.stands_in_for);
-    pool.stands_in = planned.stands_in_for && rented.chooses_pools();
+    if (planned.fallback_for) pool.preferred = std::uint32_t(*planned.fallback_for);
+    pool.fallback_in_use = planned.fallback_for && rented.chooses_pools();
     // Each machine type has a spot market; that of the pool's own is the cluster's.
-    if (pool.stands_in && pool.reclaimable &&
-        planned.machine.name != rented.pools[*planned.stands_in_for].machine.name)
+    if (pool.fallback_in_use && pool.reclaimable &&
+        planned.machine.name != rented.pools[*planned.fallback_for].machine.name)
       pool.market.emplace(rented.shortage, options.seed, options.replication,
                           node_entity(planned.machine.name, 0));
     pool.trace_offset = spot_slots;
@@ -80,7 +80,7 @@ Cluster::Cluster(const PlannedCluster& rented, const LifeOptions& options)
   for (std::uint32_t p = 0; p < pools.size(); ++p) {
     if (!pools[p].preferred) continue;
     by_preference.push_back(p);
-    pools[*pools[p].preferred].stand_ins.push_back(p);
+    pools[*pools[p].preferred].fallbacks.push_back(p);
   }
 }
 

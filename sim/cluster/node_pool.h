@@ -92,9 +92,9 @@ struct Pool {
   // A fallback pool takes pods from when the nodes of its preferred pool did not come until the job
   // stops and tries that pool again. Under an autoscaler that chooses, it always does.
   std::optional<std::uint32_t> preferred;  // indices of pools
-  std::vector<std::uint32_t> stand_ins;
-  bool stands_in = false;  // now
-  SimDuration patience{};  // with a node that was asked for
+  std::vector<std::uint32_t> fallbacks;
+  bool fallback_in_use = false;  // its nodes take pods now
+  SimDuration patience{};        // with a node that was asked for
   DelayLaw provisioning_delay;
   Seconds failure_mean{};            // of a node; 0: it never fails
   SlotSet empty, free;               // free: ready, the job does not hold it

@@ -96,10 +96,10 @@ Placement place_gang(const PlannedCluster& cluster, const JobRequest& job) {
   place_servers(cluster, job, placement);
   place_evaluators(cluster, placement);
   for (std::size_t p = 0; p < cluster.pools.size(); ++p) {
-    const auto& preferred = cluster.pools[p].stands_in_for;
+    const auto& preferred = cluster.pools[p].fallback_for;
     if (!preferred) continue;
-    placement.pools[p].stands_in_for = preferred;
-    placement.pools[*preferred].stand_ins.push_back(p);
+    placement.pools[p].fallback_for = preferred;
+    placement.pools[*preferred].fallbacks.push_back(p);
   }
   return placement;
 }

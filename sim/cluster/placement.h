@@ -23,8 +23,8 @@ struct PoolShare {
   bool beside = false;       // the nodes evaluate checkpoints: training goes on without one
   /// Another pool's nodes may replace these; or these another's, and then all that is said
   /// above is said there.
-  std::vector<std::size_t> stand_ins;
-  std::optional<std::size_t> stands_in_for;
+  std::vector<std::size_t> fallbacks;
+  std::optional<std::size_t> fallback_for;
 };
 
 struct Placement {

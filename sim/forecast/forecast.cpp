@@ -248,6 +248,13 @@ void describe_pace(const Plan& plan, const PlannedWorkload& planned, const Paced
     job.on_notice = notice_of(plan, planned, paced.pace);
 }
 
+/// With the job's own residual.
+MemoryEstimate memory_of_job(const Plan& plan, std::size_t k) {
+  if (plan.jobs.size() == 1) return estimate_memory(plan, plan.only_job());  // without a copy
+  const Plan alone = plan_of_job(plan, k);
+  return estimate_memory(alone, alone.only_job());
+}
+
 /// All that can be said without living a life.
 Forecast describe(const Plan& plan, const ForecastOptions& options) {
   const PlannedWorkload& job = plan.jobs.front();
@@ -257,19 +264,19 @@ Forecast describe(const Plan& plan, const ForecastOptions& options) {
   f.replications = options.replications.value_or(plan.replications);
   f.steps = job.steps;
   f.accelerators = job.strategy.accelerators();
-  f.memory = estimate_memory(plan, job);
-  f.feasible = f.memory.fits();
-  for (const PlannedWorkload& each : plan.jobs) {
+  for (std::size_t k = 0; k < plan.jobs.size(); ++k) {
+    const PlannedWorkload& each = plan.jobs[k];
     JobForecast one;
     one.name = each.name;
     one.submit = each.submit;
-    one.memory = estimate_memory(plan, each);
+    one.memory = each.same_as ? f.jobs[*each.same_as].memory : memory_of_job(plan, k);
     one.steps = each.steps;
     one.accelerators = each.strategy.accelerators();
     f.feasible = f.feasible && one.memory.fits();
     f.jobs.push_back(std::move(one));
   }
-  f.tokens_per_sample = tokens_per_sample(plan.jobs.front());
+  f.memory = f.jobs.front().memory;
+  f.tokens_per_sample = tokens_per_sample(job);
   f.prices_as_of = plan.prices_as_of;
   f.catalog_digest = plan.catalog_digest;
   f.calibrations = plan.calibrations;

@@ -15,7 +15,7 @@ RunRates rates_of(const Plan& plan) {
   RunRates rates;
   rates.billing = plan.billing;
   for (const PlannedPool& pool : plan.pools) {
-    if (pool.stands_in_for) continue;  // its nodes come in place of others that were counted
+    if (pool.fallback_for) continue;  // its nodes come in place of others that were counted
     int used = 0;
     for (const PlannedWorkload& job : plan.jobs) used = std::max(used, nodes_used(plan, job, pool));
     const int nodes = pool.autoscaling ? std::max(used, pool.nodes_min) : pool.nodes_initial;

@@ -106,12 +106,22 @@ std::vector<double> price_factors(const PriceSpread& spread, std::uint64_t seed,
   return factors;
 }
 
-double value_at(const PlanAssumption& a, double score) {
-  const double end = score < 0 ? a.low : a.high;
+namespace {
+
+/// value_at() of an assumption whose numbers are one job's.
+double value_in(const AssumedRange& range, std::string_view unit, double score) {
+  const double end = score < 0 ? range.low : range.high;
   const double way = std::abs(score);
-  const double value = a.value > 0 && end > 0 ? a.value * std::exp(way * std::log(end / a.value))
-                                              : std::max(0.0, a.value + way * (end - a.value));
-  return a.unit == "fraction" ? std::min(value, 1.0) : value;
+  const double value = range.value > 0 && end > 0
+                           ? range.value * std::exp(way * std::log(end / range.value))
+                           : std::max(0.0, range.value + way * (end - range.value));
+  return unit == "fraction" ? std::min(value, 1.0) : value;
+}
+
+}  // namespace
+
+double value_at(const PlanAssumption& a, double score) {
+  return value_in({a.value, a.low, a.high}, a.unit, score);
 }
 
 ForecastSetup make_setup(const Plan& plan, const NetworkModel& network) {
@@ -124,7 +134,7 @@ ForecastSetup make_setup(const Plan& plan, const NetworkModel& network) {
       continue;
     }
     Plan scratch = plan_of_job(plan, k);
-    setup.jobs.push_back({make_pace(scratch, network), {}});
+    setup.jobs.push_back({make_pace(scratch, network), {}, {}, step_spread(scratch)});
     std::vector<PlanAssumption> assumptions = assumptions_of(scratch);
     std::vector<Sensitivity> ends =
         sensitivities(scratch, assumptions, setup.jobs.back().paced, network);
@@ -141,9 +151,11 @@ ForecastSetup make_setup(const Plan& plan, const NetworkModel& network) {
       const auto& [own, ends] = by_job[k];
       const auto found = std::find_if(own.begin(), own.end(),
                                       [&](const PlanAssumption& b) { return b.key == a.key; });
+      const bool rests = found != own.end();
       setup.jobs[k].sensitivities.push_back(
-          found == own.end() ? std::nullopt
-                             : std::optional(ends[std::size_t(found - own.begin())]));
+          rests ? std::optional(ends[std::size_t(found - own.begin())]) : std::nullopt);
+      setup.jobs[k].ranges.push_back(rests ? AssumedRange{found->value, found->low, found->high}
+                                           : AssumedRange{});
     }
   return setup;
 }
@@ -159,7 +171,7 @@ double step_factor(const ForecastSetup& setup, std::uint64_t seed, std::uint32_t
     const double score = draw_score(a, seed, replication);
     if (a.affects_step) multiply(factors, *ends, score);
     if (a.key.ends_with("efficiency.step_spread"))
-      spread = value_at(a, score) / step_spread(setup.plan);
+      spread = value_at(a, score) / setup.jobs.front().step_spread;
     if (a.key.starts_with(kSamplesFactor)) factors.step *= value_at(a, score);
   }
   return factors.step * spread;
@@ -203,13 +215,14 @@ LifeResult Replicator::run(std::uint64_t seed, std::uint32_t replication, std::o
       if (a.affects_step)
         multiply(factors[k], *ends, score);
       else
-        a.set(*plans_[k], value_at(a, score));
+        a.set(*plans_[k], value_in(setup_.jobs[k].ranges[i], a.unit, score));
     }
     // A pool that the first job does not use is a pool of the cluster all the same.
     const bool of_others_only = !setup_.jobs.front().sensitivities[i];
     if (of_others_only && !a.affects_step && a.key.starts_with("pools."))
       a.set(first, value_at(a, score));
   }
+  const double on_every_step = step_spread(first) / setup_.jobs.front().step_spread;
   // The checkpoint interval stays the plan's: who chose it knew the medians,
   // not this replication's luck.
   for (std::size_t k = 0; k < requests_.size(); ++k) {
@@ -218,6 +231,8 @@ LifeResult Replicator::run(std::uint64_t seed, std::uint32_t replication, std::o
       requests_[k] = requests_[*planned.same_as];
       requests_[k].submit = SimTime{} + to_clock(planned.submit);
     } else {
+      const double own = step_spread(*plans_[k]) / setup_.jobs[k].step_spread;
+      factors[k].step *= own / on_every_step;
       requests_[k] = request_of(plans_[k]->only_job(), pace_of(k, factors[k]));
     }
   }
@@ -226,7 +241,7 @@ LifeResult Replicator::run(std::uint64_t seed, std::uint32_t replication, std::o
   options.seed = seed;
   options.replication = replication;
   options.record = record;
-  options.factors.step_time = step_spread(first) / step_spread(setup_.plan);
+  options.factors.step_time = on_every_step;
   return simulate_life(first, requests_, options);
 }
 

@@ -45,16 +45,24 @@ std::vector<double> price_factors(const PriceSpread& spread, std::uint64_t seed,
 /// pieces are linear, cut at 0.
 double value_at(const PlanAssumption& assumption, double score);
 
+/// How an assumption stands for one job: PlanAssumption's numbers.
+struct AssumedRange {
+  double value = 0, low = 0, high = 0;
+};
 /// What all replications of one forecast share; immutable while they run.
 struct JobSetup {
   PacedJob paced;
   /// By assumption of the forecast; nullopt: the job does not rest on it.
   std::vector<std::optional<Sensitivity>> sensitivities;
+  /// The same, where the job rests on it: jobs that share an assumption share its score, and each
+  /// has its own range.
+  std::vector<AssumedRange> ranges;
+  double step_spread = 1;  // the plan's own, of the job's step: factor
 };
 struct ForecastSetup {
   const Plan& plan;
   std::vector<JobSetup> jobs;               // as in the plan
-  std::vector<PlanAssumption> assumptions;  // of all jobs, each once
+  std::vector<PlanAssumption> assumptions;  // of all jobs, each once, as the first of them has it
 };
 ForecastSetup make_setup(const Plan& plan, const NetworkModel& network);
 

@@ -169,7 +169,8 @@ void check_setup(const Plan& plan, int threads, const WorkLimits& limits) {
   for (const PlannedWorkload& job : plan.jobs) {
     const double paces = 8.0 * (job.strategy.workers + 1) * (1 + cores_of(threads));
     bytes += bytes_of(job) * copies + paces + double(sizeof(JobSetup) + sizeof(JobForecast)) +
-             kHeapOfStep + kAssumptions * double(sizeof(std::optional<Sensitivity>));
+             kHeapOfStep +
+             kAssumptions * double(sizeof(std::optional<Sensitivity>) + sizeof(AssumedRange));
   }
   if (!(bytes <= limits.bytes))
     throw TooMuchWork(fmt::format("{} jobs take about {} of memory",

@@ -34,6 +34,8 @@ struct Layout {
   std::int64_t accelerators() const { return data * replica(); }
   /// Ranks that hold the same part of the model, and so share its gradients.
   int replicas_of_state() const { return data * context; }
+  /// Every rank holds all of the model and of its state.
+  bool whole() const { return replica() == 1 && expert == 1 && zero_stage == 0; }
   std::int64_t global_batch() const { return micro_batches * micro_batch * data; }
 };
 

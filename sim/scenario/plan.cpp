@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "sim/base/check.h"
 
@@ -10,7 +12,7 @@ namespace reckon {
 
 const PlannedPool* PlannedCluster::pool_with(Role role) const {
   for (const PlannedPool& pool : pools)
-    if (pool.role == role && !pool.stands_in_for) return &pool;
+    if (pool.role == role && !pool.fallback_for) return &pool;
   return role == Role::worker ? pool_with(Role::chief) : nullptr;
 }
 
@@ -28,7 +30,7 @@ std::vector<const PlannedPool*> gang_pools(const PlannedCluster& cluster) {
   std::vector<const PlannedPool*> pools;
   for (const Role role : {Role::chief, Role::worker})
     for (const PlannedPool& pool : cluster.pools)
-      if (pool.role == role && !pool.stands_in_for) pools.push_back(&pool);
+      if (pool.role == role && !pool.fallback_for) pools.push_back(&pool);
   return pools;
 }
 
@@ -52,6 +54,13 @@ Plan plan_of_job(const Plan& plan, std::size_t job) {
   Plan alone = plan;
   alone.jobs = {plan.jobs[job]};
   alone.only_job().same_as.reset();
+  if (const auto residual = std::exchange(alone.only_job().residual, std::nullopt)) {
+    alone.framework.memory_mean = residual->memory_mean;
+    alone.framework.memory_deviation = residual->memory_deviation;
+    for (PlannedPool& pool : alone.pools)
+      if (residual->step_spread && pool.accelerator && computes(alone, pool))
+        pool.efficiency.step_spread = *residual->step_spread;
+  }
   return alone;
 }
 

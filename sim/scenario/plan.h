@@ -41,7 +41,9 @@ struct PlannedTraining {
   std::vector<PlannedWorkload> jobs;  // one, or several that share the pools
   int replications = 1000;
   std::vector<Expectation> expect;
-  std::optional<StepEvidence> evidence;  // of the first job's step; nullopt: not asked
+  /// Of the first job's step; nullopt: not asked. Other jobs have their factors alone
+  /// (PlannedWorkload::residual).
+  std::optional<StepEvidence> evidence;
 
   /// The job of a plan that has one (checked). Who may be given several asks `jobs`.
   PlannedWorkload& only_job();
@@ -66,7 +68,8 @@ std::vector<const PlannedPool*> computing_pools(const PlannedCluster& cluster);
 /// file. What the simulator does not cover yet is refused by name.
 Expected<Plan> make_plan(const ScenarioFile& file, const Catalog& catalog);
 
-/// The plan as if it had but that job: what the step model is asked about.
+/// The plan as if it had but that job, with the job's own residual where it has one: what the step
+/// model is asked about.
 Plan plan_of_job(const Plan& plan, std::size_t job);
 
 /// One assumed number that a plan, or a part of one, really rests on, and how to change it.

@@ -84,7 +84,7 @@ TEST_CASE("a file that is no training, or is not there, is told where the list i
   CHECK(contains(r.err, "'nowhere.yaml' runs on no pool on 16 GPUs"));
   CHECK(contains(r.err, "is not found"));
   w.write("jobs.csv", "submit_seconds,duration_seconds,gpus,job\n0,,16,q.yaml\n");
-  CHECK(contains(w.run("simulate q.yaml").err, "is no scenario of one training"));
+  CHECK(contains(w.run("simulate q.yaml").err, "is not a scenario with one training job"));
 }
 
 TEST_CASE("the shipped scenarios with trainings and shared GPUs are answered") {

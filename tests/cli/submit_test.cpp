@@ -69,7 +69,7 @@ TEST_CASE("mistakes of a submission are told") {
   const Workspace w;
   const Output alone = w.run(kSubmitJob + "--queue batch");
   CHECK(alone.code == 2);
-  CHECK(contains(alone.err, "--cluster, which is missing"));
+  CHECK(contains(alone.err, "--time-limit need --cluster"));
   const Output queue =
       w.run(kSubmitJob + kSlurm + "squeue.json' " + kSlurm + "sinfo.json' --queue btach");
   CHECK(queue.code == 2);

@@ -144,7 +144,7 @@ TEST_CASE("a job that is watched starts nothing again by itself, and its pods sa
                          !Contains("app.kubernetes.io/instance: team"));
 }
 
-TEST_CASE("pods of a pool with a stand-in may run on both, on its own first") {
+TEST_CASE("pods of a pool with a fallback may run on both, on its own first") {
   const std::string text = R"(
 name: stand-in
 workload:

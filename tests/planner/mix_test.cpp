@@ -6,7 +6,7 @@
 #include "planner/search/bounds.h"
 #include "planner/small_spaces.h"
 
-// Gangs of which a part is spot, and stand-ins for spot nodes that cannot be had, as a freedom.
+// Gangs of which a part is spot, and fallbacks for spot nodes that cannot be had, as a freedom.
 using namespace reckon;
 using namespace reckon::test;
 

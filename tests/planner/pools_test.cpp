@@ -209,7 +209,7 @@ TEST_CASE("a plan has a risk of running out of memory of 1 % at most, which it t
   CHECK(answer.batch_rule.find("free up to 4,096 samples") != std::string::npos);
 }
 
-TEST_CASE("quotas by how nodes are bought: stand-ins count against those on demand alone") {
+TEST_CASE("quotas by how nodes are bought: fallback nodes count against those on demand alone") {
   const std::string vary =
       "  vary: {accelerator: [T4], machine: [n1-standard-16], nodes: 2, pricing: [spot], fallback: "
       "[10min], strategy: any}\n";

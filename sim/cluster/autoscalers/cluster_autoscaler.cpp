@@ -85,7 +85,7 @@ void ClusterAutoscaler::choose_and_add(ScaledCluster& cluster, std::uint32_t hom
     if (const int nodes = addable(cluster, pool); nodes > 0) options.push_back({p, nodes});
   };
   consider(home);
-  for (const std::uint32_t p : cluster.cluster().pools[home].stand_ins) consider(p);
+  for (const std::uint32_t p : cluster.cluster().pools[home].fallbacks) consider(p);
   if (options.empty()) return;
   const auto chosen = choose(cluster, home, options);
   if (!chosen) return;
@@ -126,10 +126,10 @@ void ClusterAutoscaler::node_came(Pool& pool) {
 /// pods.
 void ClusterAutoscaler::gave_up(ScaledCluster& cluster, Pool& pool) {
   pool.backoff.failed(cluster.now(), times_);
-  for (const std::uint32_t p : pool.stand_ins) cluster.cluster().pools[p].stands_in = true;
+  for (const std::uint32_t p : pool.fallbacks) cluster.cluster().pools[p].fallback_in_use = true;
 }
 
-/// Nodes that only stand in are not taken again before the preferred pool has been tried, unless
+/// Fallback nodes are not taken again before the preferred pool has been tried, unless
 /// it has just been given up on.
 bool ClusterAutoscaler::leaves_fallbacks(ScaledCluster& cluster) {
   if (rented_.chooses_pools()) return false;
@@ -137,7 +137,7 @@ bool ClusterAutoscaler::leaves_fallbacks(ScaledCluster& cluster) {
   for (Pool& pool : cluster.cluster().pools) {
     if (!pool.preferred) continue;
     any = true;
-    pool.stands_in = cluster.cluster().pools[*pool.preferred].backoff.blocks(cluster.now());
+    pool.fallback_in_use = cluster.cluster().pools[*pool.preferred].backoff.blocks(cluster.now());
   }
   return any;
 }

@@ -65,7 +65,7 @@ class Karpenter final : public Autoscaler {
     return rules_.node_pools[*rented_.pools[node.pool].node_pool];
   }
   std::uint32_t home_of(std::uint32_t pool) const {
-    const auto& home = rented_.pools[pool].stands_in_for;
+    const auto& home = rented_.pools[pool].fallback_for;
     return home ? static_cast<std::uint32_t>(*home) : pool;
   }
   int missing_in_all(ScaledCluster& cluster) const;

@@ -33,7 +33,7 @@ std::vector<std::vector<std::uint32_t>> karpenter_choices(const PlannedCluster& 
   std::vector<std::vector<std::uint32_t>> choices(cluster.pools.size());
   for (std::uint32_t p = 0; p < cluster.pools.size(); ++p) {
     const PlannedPool& pool = cluster.pools[p];
-    if (pool.node_pool) choices[pool.stands_in_for.value_or(p)].push_back(p);
+    if (pool.node_pool) choices[pool.fallback_for.value_or(p)].push_back(p);
   }
   const auto key = [&](std::uint32_t p) {
     const PlannedPool& pool = cluster.pools[p];

@@ -109,9 +109,9 @@ std::vector<std::uint32_t> NodeAutoProvisioning::preferred_to(ScaledCluster& clu
   if (!node.held || node.state != NodeState::ready || node.draining || node.replaced) return {};
   const PlannedPool& own = rented().pools[node.pool];
   if (own.rank == 0) return {};
-  const auto home = own.stands_in_for ? std::uint32_t(*own.stands_in_for) : node.pool;
+  const auto home = own.fallback_for ? std::uint32_t(*own.fallback_for) : node.pool;
   std::vector<std::uint32_t> pools{home};
-  for (const std::uint32_t p : cluster.cluster().pools[home].stand_ins) pools.push_back(p);
+  for (const std::uint32_t p : cluster.cluster().pools[home].fallbacks) pools.push_back(p);
   std::erase_if(pools, [&](std::uint32_t p) { return rented().pools[p].rank >= own.rank; });
   std::ranges::stable_sort(pools, {}, [&](std::uint32_t p) { return rented().pools[p].rank; });
   return pools;

@@ -193,7 +193,7 @@ void Life::interrupt(Job& job, std::optional<Loss> loss) {
     }
   }
   job.shares = {.joining = job.is_elastic() ? job.shares.joining : 0};
-  if (!job.keeps_processes()) leave_stand_ins(job);
+  if (!job.keeps_processes()) leave_fallbacks(job);
   job.queue_cause = Badput::waiting;
   ++job.interruptions;
   if (is_hopeless(job)) {  // told when the event that is under way is over

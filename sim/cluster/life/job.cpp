@@ -194,7 +194,7 @@ void Life::update_shares(Job& job) {
     for (std::size_t p = 0; p < cluster_.pools.size(); ++p) {
       const int to_place = job.holdings[p].workers_to_place;
       int nodes = cluster_.pools[p].provisioning;
-      for (const std::uint32_t other : cluster_.pools[p].stand_ins)
+      for (const std::uint32_t other : cluster_.pools[p].fallbacks)
         nodes += cluster_.pools[other].provisioning;
       const int coming = std::min(to_place, nodes * job.share(p).workers_per_node);
       shares.provisioning += coming;

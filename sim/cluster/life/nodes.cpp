@@ -293,11 +293,11 @@ void Life::leave_nodes(const Job& job) {
 }
 
 /// The job stopped, and waits for nodes anyway.
-void Life::leave_stand_ins(const Job& job) {
+void Life::leave_fallbacks(const Job& job) {
   if (!autoscaler_->leaves_fallbacks(*this)) return;
   for (Node& node : cluster_.nodes) {
-    const bool stands_in = cluster_.pool_of(node).preferred.has_value();
-    if (stands_in && node.held && node.job == job.index) let_go(node, NodeState::ready);
+    const bool is_fallback = cluster_.pool_of(node).preferred.has_value();
+    if (is_fallback && node.held && node.job == job.index) let_go(node, NodeState::ready);
   }
 }
 

@@ -16,7 +16,7 @@ int Life::missing(const Pool& pool) const {
     if (other == p || takes_pods(one)) wanted -= one.for_pods();
   };
   less(home);
-  for (const std::uint32_t other : cluster_.pools[home].stand_ins) less(other);
+  for (const std::uint32_t other : cluster_.pools[home].fallbacks) less(other);
   return wanted;
 }
 

@@ -48,7 +48,9 @@ class Life final : public ScaledCluster {
   Cluster& cluster() override { return cluster_; }
   int missing(const Pool& pool) const override;
   int missing_of_whole_jobs(const Pool& pool, int room) const override;
-  bool takes_pods(const Pool& pool) const override { return !pool.preferred || pool.stands_in; }
+  bool takes_pods(const Pool& pool) const override {
+    return !pool.preferred || pool.fallback_in_use;
+  }
   Node& request_node(Pool& pool) override;
   void replace_node(Node& old, Pool& pool) override;
 
@@ -125,7 +127,7 @@ class Life final : public ScaledCluster {
   void let_go(Node& node, NodeState next);  // the job leaves the node
   void end_lease(Node& node, bool reclaimed);
   void leave_nodes(const Job& job);
-  void leave_stand_ins(const Job& job);
+  void leave_fallbacks(const Job& job);
   void delete_nodes();
 
   // job.cpp

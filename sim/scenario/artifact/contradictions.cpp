@@ -54,7 +54,7 @@ class Checker {
   }
 
   void check_pool(const PlannedPool& pool) {
-    if (pool.stands_in_for && *pool.stands_in_for >= plan_.pools.size())
+    if (pool.fallback_for && *pool.fallback_for >= plan_.pools.size())
       wrong(fmt::format("pool '{}' is the fallback of a pool that does not exist", pool.name));
     const std::size_t node_pools = plan_.karpenter ? plan_.karpenter->node_pools.size() : 0;
     if (pool.node_pool && *pool.node_pool >= node_pools)

@@ -47,10 +47,12 @@ RECKON_FIELDS(PlannedLocalCheckpoint, to, every, replicas, disk)
 RECKON_FIELDS(PlannedCheckpoint, mode, interval, save_mode, notice, save_overhead, storage, local)
 RECKON_FIELDS(PlannedRestart, kind, spares, min_workers, batch, regroup)
 RECKON_FIELDS(DataSpec, format, path, endpoint, crop, resize, flip, damaged)
+RECKON_FIELDS(JobResidual, step_spread, memory_mean, memory_deviation)
 RECKON_FIELDS(PlannedWorkload, name, path, same_as, submit, model, dataset, precision, stack,
               fp32_gradients, stage_blocks, stage_pools, optimizer, optimizer_settings, data,
               global_batch, total_samples, convergence, samples_factor, steps,
-              evaluate_every_epochs, evaluations, strategy, checkpoint, restart, zipf_exponent)
+              evaluate_every_epochs, evaluations, strategy, checkpoint, restart, zipf_exponent,
+              residual)
 
 RECKON_FIELDS(ProductTimes, extents, times)
 RECKON_FIELDS(StreamTimes::Pass, bytes, time)
@@ -64,7 +66,7 @@ RECKON_FIELDS(EgressRules, between_regions, between_zones, checkpoints, data, zo
 RECKON_WORDS(ProvisioningModel, standard, flex_start, flex_start_queued, best_effort_atomic,
              check_capacity)
 RECKON_FIELDS(PlannedPool, id, name, role, machine, accelerator, accelerators_per_node, slice,
-              nodes_initial, nodes_min, nodes_max, autoscaling, pricing, stands_in_for, node_pool,
+              nodes_initial, nodes_min, nodes_max, autoscaling, pricing, fallback_for, node_pool,
               rank, provisioning_model, capacity_wait, max_run_duration, pool_creation, patience,
               price, reservation, minimum_rental, provisioning, efficiency, host_step, peer_link,
               network_link, cpu_flops_per_vcpu, cpu_memory_bandwidth_per_vcpu, measured_rates)

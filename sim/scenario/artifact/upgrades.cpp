@@ -88,6 +88,7 @@ void add_markets_and_power(Json& artifact) {
   if (!plan.contains("pools") || !plan["pools"].is_array()) return;
   for (Json& pool : plan["pools"]) {
     if (!pool.is_object()) continue;
+    move_key(pool, "stands_in_for", pool, "fallback_for");
     pool["node_pool"] = pool["max_run_duration"] = Json();
     pool["rank"] = 0;
     pool["provisioning_model"] = "standard";
@@ -158,6 +159,18 @@ void add_currencies_of_expectations(Json& artifact) {
     if (e.is_object()) e["currency"] = "";
 }
 
+/// All stages of a pipeline ran on all pools, and all jobs had the first one's residual.
+void add_fields_of_jobs(Json& artifact) {
+  if (!artifact.is_object() || !artifact.contains("plan")) return;
+  Json& plan = artifact["plan"];
+  if (!plan.is_object() || !plan.contains("jobs") || !plan["jobs"].is_array()) return;
+  for (Json& job : plan["jobs"]) {
+    if (!job.is_object()) continue;
+    job["stage_pools"] = Json::array();
+    job["residual"] = Json();
+  }
+}
+
 /// Embedding tables travelled whole, and samples were in files of the machine.
 void add_embeddings(Json& artifact) {
   if (!artifact.is_object() || !artifact.contains("plan")) return;
@@ -187,6 +200,7 @@ void add_calls_markets_power_and_layers(Json& artifact) {
   add_markets_and_power(artifact);
   add_fields_of_layers(artifact);
   add_embeddings(artifact);
+  add_fields_of_jobs(artifact);
 }
 
 }  // namespace reckon::artifact

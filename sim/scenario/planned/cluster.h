@@ -31,7 +31,7 @@ struct PlannedPool {
   CapacityType pricing = CapacityType::on_demand;
   /// The pool, by its index, that has the same hardware and role and whose nodes this one's replace
   /// while they do not come. No job is placed here but in its stead.
-  std::optional<std::size_t> stands_in_for;
+  std::optional<std::size_t> fallback_for;
   /// The NodePool of Karpenter, by its index in PlannedCluster::karpenter, whose nodes these are. A
   /// pool that Karpenter scales has one such pool for each machine and capacity type that may serve
   /// its pods: itself, and its fallback pools. Its own nodes have no preference.
@@ -44,7 +44,7 @@ struct PlannedPool {
   std::optional<Seconds> max_run_duration;  // of a node, from ready; nullopt: none
   Fact<Seconds> pool_creation;  // of a pool that is made for its first node: request to there
   /// How long this pool's own nodes are waited for before the request is withdrawn; nullopt: the
-  /// autoscaler's max_node_provision_time. Set on the pool that is stood in for.
+  /// autoscaler's max_node_provision_time. Set on the pool that has the fallback.
   std::optional<Seconds> patience;
   NodePrice price;
   std::optional<PlannedReservation> reservation;

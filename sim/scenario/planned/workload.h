@@ -45,7 +45,12 @@ struct PlannedStrategy {
     return workers * (accelerators_per_worker > 0 ? accelerators_per_worker : 1);
   }
 };
-/// Is the model or its state cut, so that what a rank holds follows from the layout?
+/// Is the job run as one whose model or state is cut? By the word, not by the degrees: reckon's
+/// workers, and the programs that the layout is exported to, treat the ranks of such a job alike
+/// whatever its degrees are. Each writes its part of a checkpoint, so saves have several writers,
+/// and the planner and explain vary the degrees of those words alone. A step and its memory follow
+/// from the layout (Layout::whole()): a cut job whose degrees are all 1 computes and holds what a
+/// data-parallel one does.
 inline bool cuts_the_model(const PlannedStrategy& strategy) {
   return traits_of(strategy.kind).cuts;
 }
@@ -118,6 +123,14 @@ struct PlannedRestart {
   Fact<Seconds> regroup;  // all but full: from the loss until the communicators stand again
 };
 
+/// What comparable runs say of one of several jobs (sim/accuracy/plan_evidence.h). Its own plan,
+/// plan_of_job(), has it in its pools and its framework.
+struct JobResidual {
+  /// Efficiency's, of the pools that compute on accelerators; nullopt: what they have.
+  std::optional<Fact<double>> step_spread;
+  double memory_mean = 0, memory_deviation = 0;  // FrameworkRules'; of ln
+};
+
 struct PlannedWorkload {
   std::string name;                    // of the job
   std::string path = "workload";       // where the scenario has it: "jobs.a.workload"
@@ -152,6 +165,8 @@ struct PlannedWorkload {
   std::optional<PlannedRestart> restart;  // nullopt: the scenario does not say
   /// Ids of embedding tables are drawn by p(k) ~ 1 / (k + 1)^s, row 0 most often; 0: all alike.
   Fact<double> zipf_exponent{0.0};
+  /// Of a job beside others; nullopt: the plan's pools and framework have it, or nothing is known.
+  std::optional<JobResidual> residual;
 };
 /// How the job lies on its accelerators now: the strategy's layout, with the data ranks that the
 /// other degrees leave of its accelerators, and the micro-batches of its global batch.

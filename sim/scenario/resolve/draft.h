@@ -1,5 +1,7 @@
 #pragma once
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,17 @@
 // gives one message.
 namespace reckon::planning {
 
+/// The model that runs on the accelerators and how, as the scenario says it of a training or of a
+/// service.
+struct ModelUse {
+  const ModelSpec* model = nullptr;  // nullptr: the container's profile, or nothing, says it
+  const ContainerSpec* container = nullptr;  // a program of the user's own
+  std::optional<std::int64_t> sequence_length;
+  std::optional<Precision> precision;
+  std::string stack;
+};
+ModelUse use_of(const WorkloadSpec& workload);
+
 struct Draft {
   const ScenarioFile& file;
   const Catalog& catalog;
@@ -21,7 +34,7 @@ struct Draft {
   std::vector<bool> resolved;  // by pool: machine and accelerator are known and may stand together
   bool region_known = false, roles_known = false;
   bool workload_known = false, strategy_known = false;
-  bool of_replicas = false;  // what looks like a job of one accelerator runs on each of them
+  std::optional<ModelUse> use;  // nullopt: the scenario has no workload
 
   const Scenario& scenario() const { return file.scenario; }
   void error(std::string_view path, std::string what, std::string hint = "") {
@@ -65,8 +78,16 @@ ScenarioFile with_pools_of_tier(const ScenarioFile& file, const Catalog& catalog
 /// if it were alone, as one. `make` makes the plan of a file with one workload.
 Expected<Plan> plan_of_jobs(const ScenarioFile& file, const Catalog& catalog,
                             const std::function<Expected<Plan>(const ScenarioFile&)>& make);
-/// plan.cpp: the plan of a file whose workload is what each replica of a service runs.
-Expected<Plan> plan_of_replicas(const ScenarioFile& file, const Catalog& catalog);
+/// make_plan.cpp: what the replicas of a service are and run on.
+struct PlannedReplicas {
+  PlanOrigin origin;
+  PlannedCluster cluster;
+  ModelGraph model;
+  Precision precision = Precision::fp32;
+};
+/// Of a file that has the service's pool and no workload.
+Expected<PlannedReplicas> plan_of_replicas(const ScenarioFile& file, const ModelUse& use,
+                                           const Catalog& catalog);
 /// The service whose rules apply: the scenario's, else the provider's first. nullptr: the catalog
 /// does not know it, which resolve_place reports.
 const ServiceRules* service_of(const ClusterSpec& cluster, const Catalog& catalog);
@@ -82,7 +103,7 @@ void resolve_pools(Draft& draft);                 // pools.cpp
 void resolve_nodes(Draft& draft, PlannedPool& pool, const PoolSpec& spec);  // one of its parts
 void check_where_accelerators_are(Draft& draft);                            // place.cpp
 void assign_roles(Draft& draft);                                            // roles.cpp
-void resolve_stand_ins(Draft& draft);  // autoscaling/stand_ins.cpp
+void resolve_fallbacks(Draft& draft);  // autoscaling/fallbacks.cpp
 /// karpenter.cpp: the machines among which Karpenter chooses, as its fallback pools.
 void resolve_karpenter(Draft& draft);
 /// node_auto_provisioning.cpp: the same of GKE's node pools.
@@ -100,9 +121,16 @@ bool resolve_batch(Draft& draft, PlannedWorkload& job);     // training/batch.cp
 void resolve_stages(Draft& draft, PlannedWorkload& job);    // stages.cpp; of a mixed pipeline
 void resolve_length(Draft& draft, PlannedWorkload& job);    // training/workload.cpp
 void resolve_restart(Draft& draft, PlannedWorkload& job);   // restart.cpp
-void resolve_speeds(Draft& draft);                          // speeds.cpp
-void resolve_rules(Draft& draft);                           // rules.cpp
-void resolve_disruptions(Draft& draft);                     // disruptions.cpp
+void resolve_speeds(Draft& draft);                          // speeds.cpp, as the next
+/// Links, efficiencies and rates of the pools; the precision that their workers compute in.
+Precision resolve_speeds_of_pools(Draft& draft, const ModelUse& use);
+/// training/model.cpp; nullopt: reported, or the container's program is not known by its model.
+std::optional<ModelGraph> resolve_model(Draft& draft, const ModelUse& use);
+/// The same file: the part of the model that is trained.
+std::optional<ModelGraph> resolve_finetune(Draft& draft, const WorkloadSpec& workload,
+                                           ModelGraph model);
+void resolve_rules(Draft& draft);        // rules.cpp
+void resolve_disruptions(Draft& draft);  // disruptions.cpp
 /// training/workload.cpp: steps of so many samples; a length that is given in steps keeps those.
 void take_batch(PlannedWorkload& job, const TrainLength& train, std::int64_t global_batch);
 /// Of a job whose batch and steps are known.

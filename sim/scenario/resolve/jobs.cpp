@@ -136,7 +136,7 @@ Expected<Plan> plan_of_jobs(const ScenarioFile& file, const Catalog& catalog,
          fmt::format("jobs of {} do not share machines: each gets its own", to_text(service->id)),
          "one scenario a job, with workload: instead of jobs:"});
   for (const PoolSpec& pool : file.scenario.cluster.pools)
-    if (!pool.stands_in_for.empty())
+    if (!pool.fallback_for.empty())
       errors.push_back({Severity::error,
                         file.places.find("cluster.pools." + pool.name + ".stands_in_for"),
                         "fallback pools are not simulated for several jobs yet",

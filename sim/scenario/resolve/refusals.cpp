@@ -8,26 +8,26 @@
 namespace reckon::planning {
 namespace {
 
-void refuse_in_workload(Draft& draft, const WorkloadSpec& workload) {
-  if (workload.model && std::holds_alternative<ModelFromHuggingFace>(*workload.model))
+void refuse_in_use(Draft& draft, const ModelUse& use) {
+  if (use.model && std::holds_alternative<ModelFromHuggingFace>(*use.model))
     draft.error("workload.model", "the Hugging Face config has not been read",
                 "give its dimensions: model: {transformer: {layers: 32, hidden: 4096, ...}}");
-  if (workload.model && std::holds_alternative<ModelFromGraphFile>(*workload.model))
+  if (use.model && std::holds_alternative<ModelFromGraphFile>(*use.model))
     draft.error("workload.model", "the file of the network's graph has not been read",
                 "give its layers: model: {layers: [...]}");
-  if (workload.container) {
-    const auto& profile = workload.container->profile;
+  if (use.container) {
+    const auto& profile = use.container->profile;
     if (std::holds_alternative<std::monostate>(profile))
       draft.error("workload.container",
                   "a container without a profile can be run but not simulated",
                   "name the model that its program trains: profile: resnet50_v1_5");
     // A step that was measured moves the model's (sim/accuracy/profiled_step.h).
-    if (std::holds_alternative<Seconds>(profile) && !workload.model)
+    if (std::holds_alternative<Seconds>(profile) && !use.model)
       draft.error("workload.container.profile",
                   "a measured step needs the model that the program trains, which scales it",
                   "write it beside the container: model: llama3_8b");
     std::vector<MetricsMistake> mistakes;
-    container_metrics(*workload.container, mistakes);
+    container_metrics(*use.container, mistakes);
     for (MetricsMistake& m : mistakes)
       draft.error("workload.container.metrics." + m.key, std::move(m.what), std::move(m.hint));
   }
@@ -43,9 +43,9 @@ void refuse_what_is_not_simulated(Draft& draft) {
   if (scenario.arrivals)
     draft.error("arrivals", "only 'reckon simulate' and 'reckon check' answer a queue of jobs",
                 "give one workload: instead of arrivals:");
-  if (!scenario.workload && scenario.jobs.empty() && !scenario.of_queue())
+  if (!draft.use && scenario.jobs.empty() && !scenario.of_queue())
     draft.error("", "the scenario has no workload", "workload: {model: resnet50, ...}");
-  if (scenario.workload) refuse_in_workload(draft, *scenario.workload);
+  if (draft.use) refuse_in_use(draft, *draft.use);
   for (const PoolSpec& pool : scenario.cluster.pools) {
     const std::string path = "cluster.pools." + pool.name;
     if (pool.role == Role::inference)

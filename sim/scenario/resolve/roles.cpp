@@ -34,15 +34,17 @@ void check_role_fits(Draft& draft, const PlannedPool& pool, StrategyKind strateg
 }  // namespace
 
 void assign_roles(Draft& draft) {
-  if (!draft.all_resolved() || !draft.scenario().workload) return;
+  if (!draft.all_resolved() || !draft.use) return;
   std::vector<PlannedPool>& pools = draft.plan.pools;
-  const StrategyKind strategy = draft.scenario().workload->strategy.kind;
+  // A service has none: each of its nodes computes by itself, as under strategy single.
+  const auto& workload = draft.scenario().workload;
+  const StrategyKind strategy = workload ? workload->strategy.kind : StrategyKind::single;
   const bool accelerated = std::any_of(
       pools.begin(), pools.end(), [](const PlannedPool& p) { return p.accelerator.has_value(); });
   draft.roles_known = true;
   for (PlannedPool& pool : pools) {
     std::optional<Role> given = draft.spec(pool).role;
-    if (!given && !draft.spec(pool).stands_in_for.empty()) given = Role::worker;
+    if (!given && !draft.spec(pool).fallback_for.empty()) given = Role::worker;
     const std::optional<Role> role =
         given ? given : only_role(pool, pools.size(), accelerated, strategy);
     if (!role) {

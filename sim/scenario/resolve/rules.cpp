@@ -127,8 +127,8 @@ void resolve_rules(Draft& draft) {
   }
   plan.framework.memory_spread = operations.at(keys::kMemorySpread);
   plan.framework.memory_deviation = plan.framework.memory_spread.value;
-  if (const StackMemory* own = draft.catalog.find_stack_memory(
-          draft.scenario().workload ? draft.scenario().workload->stack : std::string())) {
+  if (const StackMemory* own =
+          draft.catalog.find_stack_memory(draft.use ? draft.use->stack : std::string())) {
     plan.framework.reserve = own->reserve;  // with its communicators
     plan.framework.communicator = Fact<Bytes>{};
     plan.framework.buffers_per_parameter = own->buffers_per_parameter;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <variant>
 
 #include "sim/base/unit_text.h"
 #include "sim/scenario/resolve/draft.h"
@@ -53,32 +54,24 @@ const WorkloadSpec* training_of(const Scenario& scenario) {
   return scenario.jobs.empty() ? nullptr : &scenario.jobs.front().workload;
 }
 
-/// The model as a job of one step on the pool: what is resolved of it holds for a replica.
-WorkloadSpec workload_of(const Scenario& scenario) {
+/// What a replica runs: what the serving block says, else the training.
+planning::ModelUse use_of(const Scenario& scenario) {
   const ServingSpec& serving = *scenario.serving;
-  WorkloadSpec job;
+  planning::ModelUse use;
   if (const WorkloadSpec* training = training_of(scenario); training && !serving.model) {
-    job.model = training->model;
-    job.sequence_length = training->sequence_length;
-    job.precision = training->precision;
-    job.stack = training->stack;
-    if (training->container) {
-      job.container = training->container;
-      job.model.reset();
-    }
+    use = planning::use_of(*training);
+    // A profile that names a model is what the program is like, whatever else is said.
+    if (use.container && std::holds_alternative<std::string>(use.container->profile))
+      use.model = nullptr;
   }
-  if (serving.model) job.model = serving.model;
-  if (serving.sequence_length) job.sequence_length = serving.sequence_length;
-  if (serving.precision) job.precision = serving.precision;
+  if (serving.model) use.model = &*serving.model;
+  if (serving.sequence_length) use.sequence_length = serving.sequence_length;
+  if (serving.precision) use.precision = serving.precision;
   if (serving.stack == kMeasuredStack)
-    job.stack.clear();
+    use.stack.clear();
   else if (!serving.stack.empty())
-    job.stack = serving.stack;
-  job.dataset = DatasetInline{.samples = 1, .bytes_per_sample = Bytes{0}};
-  job.train = TrainLength{.unit = TrainLength::Unit::steps, .amount = 1};
-  job.batch_per_accelerator = serving.batch.max;
-  job.checkpoint = CheckpointSpec{.mode = CheckpointSpec::Mode::none};
-  return job;
+    use.stack = serving.stack;
+  return use;
 }
 
 /// Mistakes in what the model is made of point into the serving block where it says it, into the
@@ -97,7 +90,7 @@ Places places_of(const ScenarioFile& file) {
 ScenarioFile file_of_serving(const ScenarioFile& file, const PoolSpec& pool) {
   ScenarioFile alone = file;
   Scenario& s = alone.scenario;
-  s.workload = workload_of(file.scenario);
+  s.workload.reset();
   s.jobs.clear();
   s.serving.reset();
   s.expect.clear();
@@ -262,16 +255,16 @@ Expected<ServingPlan> make_serving_plan(const ScenarioFile& file, const Catalog&
   }
   refuse_what_is_not_simulated(file, *pool, problems);
   if (!problems.empty()) return tl::unexpected(std::move(problems));
-  auto replica = planning::plan_of_replicas(file_of_serving(file, *pool), catalog);
-  if (!replica) return tl::unexpected(std::move(replica.error()));
+  auto replicas =
+      planning::plan_of_replicas(file_of_serving(file, *pool), use_of(file.scenario), catalog);
+  if (!replicas) return tl::unexpected(std::move(replicas.error()));
 
   const ServingSpec& spec = *file.scenario.serving;
   ServingPlan plan;
-  plan.model = replica->only_job().model;
-  plan.precision = replica->only_job().precision;
-  plan.origin = std::move(static_cast<PlanOrigin&>(*replica));
-  plan.cluster = std::move(static_cast<PlannedCluster&>(*replica));
-  plan.cluster.pools.front().role = Role::worker;
+  plan.model = std::move(replicas->model);
+  plan.precision = replicas->precision;
+  plan.origin = std::move(replicas->origin);
+  plan.cluster = std::move(replicas->cluster);
   add_warnings(plan, file.scenario);
   plan.requests_per_second = spec.requests_per_second;
   plan.arrivals = spec.arrivals;

@@ -16,8 +16,8 @@ std::string precisions_of(const Accelerator& accelerator) {
 }
 
 /// The scenario's, else bf16 where there is nothing wider (TPU), else fp32.
-Precision precision_for(const Draft& draft, const PlannedPool& worker) {
-  if (const auto given = draft.scenario().workload->precision) return *given;
+Precision precision_for(const ModelUse& use, const PlannedPool& worker) {
+  if (use.precision) return *use.precision;
   return worker.accelerator && !worker.accelerator->peak_for(Precision::fp32) ? Precision::bf16
                                                                               : Precision::fp32;
 }
@@ -72,8 +72,8 @@ void resolve_links(Draft& draft, PlannedPool& pool) {
   pool.peer_link = link(fabric ? pool.machine.peer_fabric : pool.accelerator->peer_link);
 }
 
-void resolve_efficiency(Draft& draft, PlannedPool& pool, Precision precision) {
-  const std::string& stack = draft.scenario().workload->stack;
+void resolve_efficiency(Draft& draft, PlannedPool& pool, Precision precision,
+                        const std::string& stack) {
   const Efficiency* found = draft.catalog.find_efficiency(*pool.accelerator, precision, stack);
   if (found == nullptr) {
     draft.error("workload.precision",
@@ -119,15 +119,10 @@ void resolve_ids(Draft& draft, PlannedWorkload& job) {
 
 }  // namespace
 
-void resolve_speeds(Draft& draft) {
-  if (!draft.roles_known) return;
-  PlannedWorkload& job = draft.plan.only_job();
+Precision resolve_speeds_of_pools(Draft& draft, const ModelUse& use) {
   const PlannedPool& worker = *draft.plan.pool_with(Role::worker);
-  job.precision = precision_for(draft, worker);
-  job.stack = draft.scenario().workload->stack;
-  resolve_ids(draft, job);
-  job.fp32_gradients = draft.scenario().workload->fp32_gradients.value_or(false);
-  const bool runs = check_precision(draft, worker, job.precision);
+  const Precision precision = precision_for(use, worker);
+  const bool runs = check_precision(draft, worker, precision);
   for (PlannedPool& pool : draft.plan.pools) {
     if (pool.slice) resolve_host(draft, pool);
     resolve_links(draft, pool);
@@ -135,13 +130,23 @@ void resolve_speeds(Draft& draft) {
     pool.cpu_memory_bandwidth_per_vcpu =
         fact_of<BytesPerSecond>(draft.catalog.operations.at(keys::kCpuMemoryPerVcpu));
     const bool may_compute = computes(draft.plan, pool);
-    if (runs && may_compute && pool.accelerator && check_precision(draft, pool, job.precision))
-      resolve_efficiency(draft, pool, job.precision);
+    if (runs && may_compute && pool.accelerator && check_precision(draft, pool, precision))
+      resolve_efficiency(draft, pool, precision, use.stack);
     if (may_compute && !pool.accelerator) {
       pool.efficiency.launch = seconds_fact(draft.catalog.operations.at(keys::kCpuLaunch));
       pool.host_step = seconds_fact(draft.catalog.operations.at(keys::kCpuStep));
     }
   }
+  return precision;
+}
+
+void resolve_speeds(Draft& draft) {
+  if (!draft.roles_known) return;
+  PlannedWorkload& job = draft.plan.only_job();
+  job.stack = draft.use->stack;
+  resolve_ids(draft, job);
+  job.fp32_gradients = draft.scenario().workload->fp32_gradients.value_or(false);
+  job.precision = resolve_speeds_of_pools(draft, *draft.use);
 }
 
 }  // namespace reckon::planning

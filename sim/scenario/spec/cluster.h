@@ -66,7 +66,7 @@ struct PoolSpec {
   bool autoscaling = false;
   CapacityType pricing = CapacityType::on_demand;
   /// Name of the pool whose nodes this one's replace while they cannot be had; "": none.
-  std::string stands_in_for;
+  std::string fallback_for;
   /// After so long without a node that was asked for; not given: the autoscaler's patience.
   std::optional<Seconds> after;
   ProvisioningModel provisioning = ProvisioningModel::standard;

@@ -256,12 +256,12 @@ const Fields<PoolSpec>& pool_fields() {
                     "The cluster's autoscaler keeps the pool between min and max.", "true"),
       word_field("pricing", &P::pricing,
                  "What is paid, and whether the provider may take nodes back.", "spot"),
-      text_field("stands_in_for", &P::stands_in_for,
+      text_field("stands_in_for", &P::fallback_for,
                  "The pool whose nodes this one's replace while they cannot be had, until the job "
                  "starts again.",
                  "spot"),
       number_field("after", &P::after, duration_above_zero(),
-                   "Of a pool that stands in: how long the other's nodes are waited for; default: "
+                   "Of a fallback pool: how long the other's nodes are waited for; default: "
                    "the autoscaler's patience.",
                    "10min"),
       word_field("provisioning", &P::provisioning,

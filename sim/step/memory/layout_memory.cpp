@@ -24,7 +24,7 @@ MemoryEstimate stage_memory(const Partition& partition, std::span<const BlockSta
                             const Layout& l, const ElementSizes& size, int stage) {
   StateSums sums;
   MemoryEstimate m;
-  Bytes redone{};
+  Bytes redone{}, all{};
   double largest_parameters = 0, largest_trainable = 0, working = 0;
   for (int part = 0; part < l.interleave; ++part) {
     const double passes = double(passes_in_flight(l, stage, part)) * l.micro_batch;
@@ -39,6 +39,7 @@ MemoryEstimate stage_memory(const Partition& partition, std::span<const BlockSta
       sums.expert_parameters += times * b.expert_parameters;
       sums.expert_trainable += times * b.expert_trainable;
       m.activations += passes * times * b.saved;
+      all += passes * times * b.all;
       redone = std::max(redone, b.redone * double(l.micro_batch));
       largest_parameters = std::max(largest_parameters, b.parameters + b.expert_parameters);
       largest_trainable = std::max(largest_trainable, b.trainable + b.expert_trainable);
@@ -52,7 +53,7 @@ MemoryEstimate stage_memory(const Partition& partition, std::span<const BlockSta
   if (!l.offload_optimizer)
     m.optimizer = kept(sums.trainable, sums.expert_trainable, l, l.zero_stage >= 1,
                        size.master + size.optimizer);
-  m.activations += redone;
+  m.activations = std::min(m.activations + redone, all);
   m.gathered = kept(sums.parameters, sums.expert_parameters, l, l.zero_stage >= 1, size.buffers);
   m.workspace = working * l.micro_batch * size.activation;
   const bool shared = l.replicas_of_state() > 1;
@@ -92,6 +93,7 @@ std::vector<BlockState> block_states(const FoldedModel& model, const Layout& lay
       selective += times * (elements + (attention ? Bytes{} : s.saved_fixed));
     }
     const Bytes input = block.input_elements * shares.tokens * size.activation;
+    b.all = all;
     switch (layout.recompute) {
       case Recompute::none:
         b.saved = all;

@@ -14,6 +14,7 @@ struct BlockState {
   double tied = 0;               // numbers of weights of another block that this one needs
   double largest_trainable = 0;  // numbers of weights of one layer that is no expert's
   Bytes saved{};                 // for the backward pass, with the layout's recomputation
+  Bytes all{};                   // the same without recomputation
   Bytes redone{};                // what a block, or its attention, saves while it is computed again
   double working_elements = 0;   // numbers, of the largest layer
 };
@@ -32,18 +33,29 @@ std::int64_t passes_in_flight(const Layout& layout, int stage, int part);
 /// Kinds of ranks that talk to each other: each has a communicator with buffers of its own.
 int communicators(const Layout& layout);
 
-/// The stage that needs most. Shards: N = data x context ranks (experts: N / expert).
+/// The stage that needs most, whatever the strategy: one that keeps the model whole has a layout of
+/// one stage without shards. Shards: N = data x context ranks (experts: N / expert).
 ///   parameters  P w, zero_stage 3: / N
 ///   gradients   P g, zero_stage 2 or 3: / N
 ///   optimizer   P (master + state), zero_stage 1, 2 or 3: / N; offloaded: 0
-///   activations sum over parts of micro_batch x passes in flight x saved; full recomputation: the
-///               blocks' inputs, and once what the block saves that is computed again
+///   activations sum over parts of micro_batch x passes in flight x saved.
+///               selective recomputation: attention again from its inputs [Korthikanti et al. 2022,
+///               "Reducing activation recomputation in large transformer models", Sec. 5]; of the
+///               graph's fused one only its statistics go.
+///               full: the blocks' inputs, and once what the block saves that is computed again
+///               [the same, Sec. 4]; a block that saves less than its input is kept as it is, and
+///               so is all of a stage that would hold more with recomputation than without.
+///               Attention without a fused kernel keeps its scores besides, at `score` bytes each,
+///               once where it is computed again.
 ///   gathered    zero_stage 3: the parameters of the block in work and of the next one, prefetched;
 ///               zero_stage 2 or 3: the gradients of one block before they are scattered
 ///               [Zhao et al. 2023, "PyTorch FSDP", VLDB 16(12), Sec. 3.3 and 4.1]
 ///   workspace   gradients of the largest layer's input and output
 MemoryEstimate memory_of(const FoldedModel& model, const Layout& layout, const ElementSizes& size,
                          double expert_imbalance);
+/// estimate_memory() of a job whose model was folded before, and cut as the job's stages are.
+MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job,
+                               const FoldedModel& folded);
 /// Of each stage.
 std::vector<MemoryEstimate> memory_of_stages(const FoldedModel& model, const Layout& layout,
                                              const ElementSizes& size, double expert_imbalance);

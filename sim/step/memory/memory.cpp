@@ -17,50 +17,6 @@
 namespace reckon {
 namespace {
 
-/// Kept for the backward pass, for one sample.
-///  none: everything that autograd saves.
-///  selective: attention is computed again from its inputs [Korthikanti et al. 2022, "Reducing
-///  activation
-///    recomputation in large transformer models", Sec. 5]. The graph's attention is a fused one,
-///    which saves no scores in the first place, so only its statistics go.
-///  full: the input of each group of layers (a transformer block), and while a group is computed
-///  again, what that
-///    one group saves [the same, Sec. 4].
-///  Attention without a fused kernel keeps its scores besides, at `score` bytes each, once where it
-///  is computed again.
-Bytes saved_bytes(const ModelGraph& model, Recompute mode, Bytes element, Bytes score) {
-  Bytes scores{}, largest_scores{};
-  for (std::size_t l = 0; score.v > 0 && l < model.layers().size(); ++l) {
-    const Bytes of_layer = attention_scores(model, l) * score;
-    scores += of_layer;
-    largest_scores = std::max(largest_scores, of_layer);
-  }
-  const Bytes all = model.saved_bytes(element) + scores;
-  if (mode == Recompute::none) return all;
-  const auto layers = model.layers();
-  const auto counts = model.counts();
-  Bytes total{}, largest_group{}, group{};
-  for (std::size_t l = 0; l < layers.size(); ++l) {
-    const LayerCount& c = counts[l];
-    const bool again = mode == Recompute::selective && c.work == WorkKind::attention;
-    const Bytes saved = c.saved_elements * element + (again ? Bytes{} : c.saved_fixed);
-    if (mode == Recompute::selective) {
-      total += saved;
-      continue;
-    }
-    const bool begins = l == 0 || layers[l].group.empty() || layers[l].group != layers[l - 1].group;
-    if (begins) {
-      // Its first input, made by an earlier layer: kept whatever the group itself saves.
-      if (!layers[l].inputs.empty())
-        total += double(elements(layers[index(layers[l].inputs[0])].output)) * element;
-      group = {};
-    }
-    group += saved + attention_scores(model, l) * score;
-    largest_group = std::max(largest_group, group);
-  }
-  return mode == Recompute::full ? std::min(total + largest_group, all) : total + largest_scores;
-}
-
 /// Gradients of activations that live at once: those of the input and the output of the layer in
 /// work.
 double largest_working_set(const ModelGraph& model) {
@@ -85,9 +41,8 @@ struct TightestStage {
   MemoryEstimate memory;
   const PlannedPool* pool = nullptr;
 };
-TightestStage tightest_stage(const Plan& plan, const PlannedWorkload& job) {
-  FoldedModel folded(job.model);
-  folded.cut_as(job.stage_blocks);
+TightestStage tightest_stage(const Plan& plan, const PlannedWorkload& job,
+                             const FoldedModel& folded) {
   const Layout layout = layout_of(job);
   const auto stages =
       memory_of_stages(folded, layout, with_stack(element_sizes(job), plan.framework),
@@ -107,17 +62,18 @@ TightestStage tightest_stage(const Plan& plan, const PlannedWorkload& job) {
   return tightest;
 }
 
-const PlannedPool& tightest_pool(const Plan& plan, const PlannedWorkload& job) {
-  return job.stage_pools.empty() ? smallest_pool(plan) : *tightest_stage(plan, job).pool;
+const PlannedPool& tightest_pool(const Plan& plan, const PlannedWorkload& job,
+                                 const FoldedModel& folded) {
+  return job.stage_pools.empty() ? smallest_pool(plan) : *tightest_stage(plan, job, folded).pool;
 }
 
 /// Largest batch that fits as a plan's has to, by bisection (memory grows with the batch); 0: not
 /// even one sample.
-int largest_batch(const Plan& plan, PlannedWorkload job) {
+int largest_batch(const Plan& plan, PlannedWorkload job, const FoldedModel& folded) {
   int fits = 0, too_large = job.strategy.layout.micro_batch;
   while (too_large - fits > 1) {
     job.strategy.layout.micro_batch = fits + (too_large - fits) / 2;
-    (estimate_memory(plan, job).fits_at(kRiskOfAPlan) ? fits : too_large) =
+    (estimate_memory(plan, job, folded).fits_at(kRiskOfAPlan) ? fits : too_large) =
         job.strategy.layout.micro_batch;
   }
   return fits;
@@ -147,11 +103,11 @@ std::string reserve_hint(const Plan& plan, MemoryEstimate m) {
       format_bytes(reserve.high));
 }
 
-std::string recompute_hint(const Plan& plan, PlannedWorkload job) {
+std::string recompute_hint(const Plan& plan, PlannedWorkload job, const FoldedModel& folded) {
   for (const auto mode : {Recompute::selective, Recompute::full}) {
     if (mode <= job.strategy.layout.recompute) continue;
     job.strategy.layout.recompute = mode;
-    const auto m = estimate_memory(plan, job);
+    const auto m = estimate_memory(plan, job, folded);
     if (m.fits_at(kRiskOfAPlan))
       return fmt::format("\nwith recompute: {} it needs {} and fits",
                          mode == Recompute::full ? "full" : "selective",
@@ -161,11 +117,11 @@ std::string recompute_hint(const Plan& plan, PlannedWorkload job) {
 }
 
 /// Sharding more of the state, or leaving the optimizer's to the host.
-std::string state_hint(const Plan& plan, PlannedWorkload job) {
+std::string state_hint(const Plan& plan, PlannedWorkload job, const FoldedModel& folded) {
   if (!cuts_the_model(job.strategy)) return "";
   std::string hint;
   const auto try_it = [&](std::string_view how) {
-    const auto m = estimate_memory(plan, job);
+    const auto m = estimate_memory(plan, job, folded);
     if (m.fits_at(kRiskOfAPlan))
       hint += fmt::format("\nwith {} it needs {} and fits", how, format_bytes(m.required()));
     return m.fits_at(kRiskOfAPlan);
@@ -235,38 +191,44 @@ std::string memory_text(const MemoryEstimate& m) {
                      format_bytes(m.available), probability_text(m.out_of_memory()));
 }
 
+namespace {
+
+/// Each core of a device has its own copy of a model that is whole, and its share of the batch.
+void hold_on_each_core(MemoryEstimate& m, const PlannedPool& pool) {
+  const double copies = pool.accelerator ? std::max(1, pool.accelerator->cores_per_device) : 1;
+  for (Bytes* state : {&m.parameters, &m.gradients, &m.optimizer, &m.gathered})
+    *state = copies * *state;
+}
+
+/// The optimizer's state stays with the variables, and of embedding tables a worker has the rows
+/// of its step.
+void leave_on_servers(MemoryEstimate& m, const PlannedWorkload& job, const ElementSizes& size) {
+  const PulledTables tables = pulled_tables(job);
+  const double elsewhere = tables.parameters - tables.pulled;
+  m.parameters = m.parameters - elsewhere * size.weight;
+  m.gradients = m.gradients - elsewhere * size.gradient;
+  m.gathered = m.gathered - elsewhere * size.buffers;
+  m.optimizer = Bytes{};
+}
+
+}  // namespace
+
 MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job) {
+  FoldedModel folded(job.model);
+  folded.cut_as(job.stage_blocks);
+  return estimate_memory(plan, job, folded);
+}
+
+MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job,
+                               const FoldedModel& folded) {
+  if (!job.stage_pools.empty()) return tightest_stage(plan, job, folded).memory;
   const PlannedPool& pool = smallest_pool(plan);
   const ElementSizes size = with_stack(element_sizes(job), plan.framework);
-  if (!job.stage_pools.empty()) return tightest_stage(plan, job).memory;
-  if (cuts_the_model(job.strategy)) {
-    FoldedModel folded(job.model);
-    folded.cut_as(job.stage_blocks);
-    MemoryEstimate m =
-        memory_of(folded, layout_of(job), size, plan.framework.expert_imbalance.value);
-    set_limits(m, plan.framework, communicators(layout_of(job)), memory_of(pool));
-    return m;
-  }
-  const PulledTables tables = pulled_tables(job);
-  const double on_servers_alone = tables.parameters - tables.pulled;
-  const double parameters = double(job.model.parameters()) - on_servers_alone;
-  double four_bit = 0;
-  for (const LayerCount& c : job.model.counts()) four_bit += c.four_bit ? double(c.parameters) : 0;
-  const double trained = double(job.model.trainable_parameters()) - on_servers_alone;
-  const double batch = job.strategy.layout.micro_batch;
-  // Each core of a device holds its own copy of the state and its share of the batch.
-  const double copies = pool.accelerator ? std::max(1, pool.accelerator->cores_per_device) : 1;
-  const bool on_servers = job.strategy.servers.has_value();
-  MemoryEstimate m;
-  m.parameters = copies * ((parameters - four_bit) * size.weight + four_bit * kFourBitWeight);
-  m.gradients = copies * trained * size.gradient;
-  // With parameter servers the optimizer's state stays with the variables.
-  if (!on_servers) m.optimizer = copies * trained * (size.master + size.optimizer);
-  m.activations =
-      batch * saved_bytes(job.model, job.strategy.layout.recompute, size.activation, size.score);
-  m.workspace = largest_working_set(job.model) * batch * size.activation;
-  m.gathered = copies * parameters * size.buffers;
-  set_limits(m, plan.framework, 1, memory_of(pool));
+  const Layout layout = layout_of(job);
+  MemoryEstimate m = memory_of(folded, layout, size, plan.framework.expert_imbalance.value);
+  if (job.strategy.servers) leave_on_servers(m, job, size);
+  if (layout.whole()) hold_on_each_core(m, pool);
+  set_limits(m, plan.framework, communicators(layout), memory_of(pool));
   return m;
 }
 
@@ -307,10 +269,12 @@ std::optional<Diagnostic> check_local_tier(const Plan& plan, const PlannedWorklo
 std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& job,
                                        const Catalog& catalog, const Places& places) {
   if (auto problem = check_server_memory(plan, job, places)) return problem;
-  const MemoryEstimate m = estimate_memory(plan, job);
+  FoldedModel folded(job.model);
+  folded.cut_as(job.stage_blocks);
+  const MemoryEstimate m = estimate_memory(plan, job, folded);
   if (m.fits()) return check_local_tier(plan, job, places);
-  const PlannedPool& pool = tightest_pool(plan, job);
-  const int batch = largest_batch(plan, job);
+  const PlannedPool& pool = tightest_pool(plan, job, folded);
+  const int batch = largest_batch(plan, job, folded);
   Diagnostic d;
   const SourcePlace of_batch = places.find("workload.batch_per_accelerator");
   const SourcePlace of_workload = places.find("workload");
@@ -331,8 +295,8 @@ std::optional<Diagnostic> check_memory(const Plan& plan, const PlannedWorkload& 
   d.hint += batch > 0 ? fmt::format("\nthe largest {} that fits is {}", of, batch)
                       : std::string("\nnot even a batch of 1 fits");
   d.hint += reserve_hint(plan, m);
-  d.hint += recompute_hint(plan, job);
-  d.hint += state_hint(plan, job);
+  d.hint += recompute_hint(plan, job, folded);
+  d.hint += state_hint(plan, job, folded);
   d.hint += accelerator_hint(catalog, pool, job, m.required());
   return d;
 }

@@ -266,7 +266,7 @@ TEST_CASE("check takes the lock that plan wrote, and a lock without a plan is no
   REQUIRE(w.run("check q.yaml --lock").code == 0);
   const Output refused = w.run("plan q.yaml --baseline q.lock.json");
   CHECK(refused.code == 2);
-  CHECK(contains(refused.err, "the lock is of no plan"));
+  CHECK(contains(refused.err, "the lock holds no plan"));
   CHECK(w.run("plan --model resnet50 --epochs 1 --lock").code == 2);
   CHECK(w.run("plan q.yaml --baseline q.lock.json --lock").code == 2);
   CHECK(w.run("plan q.yaml --fewest --lock").code == 2);

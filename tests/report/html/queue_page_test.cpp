@@ -67,11 +67,11 @@ TEST_CASE("the page of a queue shows its length, its GPUs, the waits, the nodes 
   CHECK_FALSE(test::contains(page, "<i>speech"));
 }
 
-TEST_CASE("the story tells of a job that was pre-empted") {
+TEST_CASE("the story tells of a job that was preempted") {
   const TraceQuestion question = crowded(SchedulingPolicy::srtf);
   const std::string page = queue_page_of(question);
   const QueueRecord record = record_queue(question).value();
   const std::size_t job = typical_wait(record.run);
   CHECK(test::contains(page, "Job " + std::to_string(job + 1)));
-  CHECK(test::contains(page, "pre-empted") == (record.run.jobs[job].preemptions > 0));
+  CHECK(test::contains(page, "preempted") == (record.run.jobs[job].preemptions > 0));
 }

@@ -169,3 +169,56 @@ TEST_CASE("what a calibration has measured is not moved by what others measured"
   CHECK_FALSE(set_residual(calibrated, evidence));
   CHECK(takes_evidence(plan()));
 }
+
+namespace {
+
+/// BERT-large and, in the same pools, ResNet-50.
+Plan plan_of_two() {
+  Plan two = plan();
+  RunConfiguration other = plan_evidence_bert(1, "a").run;
+  other.model = "resnet50_v1_5";
+  other.sequence_length = 0;
+  two.jobs.push_back(plan_of_run(other, test::shipped_catalog()).value().only_job());
+  two.jobs.push_back(two.jobs.back());
+  two.jobs.back().same_as = 1;
+  return two;
+}
+
+}  // namespace
+
+TEST_CASE("each of several jobs is moved by what was measured of its own network") {
+  Plan two = plan_of_two();
+  const double bert = step_of(two).samples_per_second.v;
+  // As fast as the step model says: what was measured of BERT alone is 1.5 times slower.
+  const std::vector<PublishedRun> runs{plan_evidence_bert(bert / 1.5, "a")};
+  const Evidence evidence(runs, test::shipped_catalog(), EvidenceKernel{});
+  Plan first = plan_of_job(two, 0), second = plan_of_job(two, 1);
+  const auto of_first = set_residual(first, evidence);
+  const auto of_second = set_residual(second, evidence);
+  REQUIRE(of_first);
+  REQUIRE(of_second);
+  REQUIRE(of_first->mean < of_second->mean - 0.01);
+
+  const auto returned = set_residual(two, evidence);
+  REQUIRE(returned);
+  CHECK(returned->mean == of_first->mean);
+  for (const std::size_t k : {0u, 1u, 2u}) {
+    INFO("job " << k);
+    const Plan alone = plan_of_job(two, k);
+    const Plan& expected = k == 0 ? first : second;
+    const Fact<double>& is = alone.pool_with(Role::worker)->efficiency.step_spread;
+    const Fact<double>& own = expected.pool_with(Role::worker)->efficiency.step_spread;
+    CHECK(is.value == own.value);
+    CHECK(is.low == own.low);
+    CHECK(is.high == own.high);
+    CHECK(alone.sources[std::size_t(is.source)].reference ==
+          expected.sources[std::size_t(own.source)].reference);
+    CHECK(step_of(alone).step == step_of(expected).step);
+    CHECK(alone.framework.memory_mean == expected.framework.memory_mean);
+    CHECK(alone.framework.memory_deviation == expected.framework.memory_deviation);
+  }
+  CHECK(two.evidence->median == first.evidence->median);
+  const Plan once = two;
+  set_residual(two, evidence);
+  CHECK(two.jobs[1].residual->step_spread->value == once.jobs[1].residual->step_spread->value);
+}

@@ -30,7 +30,7 @@ PlannedPool& add_group(Case& c, const std::string& name, double size, double pri
   other.price.machine = scaled(other.price.machine, price);
   other.price.accelerators = scaled(other.price.accelerators, price);
   other.nodes_max = most;
-  other.stands_in_for = 0;
+  other.fallback_for = 0;
   c.plan.pools.push_back(other);
   return c.plan.pools.back();
 }

@@ -36,7 +36,7 @@ std::size_t add_choice(Case& c, const std::string& machine, CapacityType pricing
   other.price.machine = scaled(other.price.machine, price);
   other.price.accelerators = scaled(other.price.accelerators, price);
   other.node_pool = node_pool;
-  other.stands_in_for = 0;
+  other.fallback_for = 0;
   c.plan.pools.push_back(other);
   return c.plan.pools.size() - 1;
 }

@@ -29,7 +29,7 @@ PlannedPool& add_provisioned_choice(Case& c, int rank, CapacityType pricing, dou
   other.pricing = pricing;
   other.price.machine = scaled(other.price.machine, price);
   other.price.accelerators = scaled(other.price.accelerators, price);
-  other.stands_in_for = 0;
+  other.fallback_for = 0;
   c.plan.pools.push_back(other);
   return c.plan.pools.back();
 }

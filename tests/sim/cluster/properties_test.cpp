@@ -31,12 +31,12 @@ ReclaimSpec any_law() {
   }
 }
 
-void add_stand_in(Case& c) {
+void add_fallback(Case& c) {
   PlannedPool other = c.plan.pools[0];
   other.name = "stand-in";
   other.pricing = CapacityType::on_demand;
   other.nodes_initial = other.nodes_min = 0;
-  other.stands_in_for = 0;
+  other.fallback_for = 0;
   c.plan.pools[0].patience = seconds_between(10, 600);
   c.plan.pools.push_back(other);
 }
@@ -101,7 +101,7 @@ Case any_case() {
   c.plan.retry.counts_disruptions = one_in(3);
   c.plan.billing.management = HourlyRate{100'000'000};
   c.plan.billing.free_if_reclaimed_within = 60s;
-  if (c.plan.pools[0].autoscaling && one_in(2)) add_stand_in(c);
+  if (c.plan.pools[0].autoscaling && one_in(2)) add_fallback(c);
   c.plan.shortage = {one_in(2), Fact<Seconds>{seconds_between(500, 20'000)},
                      Fact<Seconds>{seconds_between(100, 5000)}};
   c.options.seed = std::uint64_t(between(1, 1'000'000));

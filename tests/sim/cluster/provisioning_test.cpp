@@ -100,7 +100,7 @@ TEST_CASE("a fallback pool may end the wait in the queue") {
   c.plan.pools.push_back(c.plan.pools[0]);
   c.plan.pools[1].name = "on-demand";
   c.plan.pools[1].provisioning_model = ProvisioningModel::standard;
-  c.plan.pools[1].stands_in_for = 0;
+  c.plan.pools[1].fallback_for = 0;
   c.plan.pools[0].patience = Seconds{1200};
   CHECK(finish_seconds(c.run()) == 1200 + 100 + 1000);
 }

@@ -321,3 +321,28 @@ TEST_CASE("runs that are given up make the time unknown, and the forecast says h
   REQUIRE(f.cost_usd);
   CHECK(std::isfinite(f.cost_usd->p95));  // what was spent until then
 }
+
+TEST_CASE("each of several jobs is drawn from its own range of step times") {
+  Plan plan = certain_plan();
+  plan.jobs.push_back(plan.jobs.front());
+  plan.jobs[1].name = "later";
+  plan.jobs[0].residual = JobResidual{.step_spread = Fact<double>(1, 0.9, 1.2, SourceId::user)};
+  plan.jobs[1].residual = JobResidual{.step_spread = Fact<double>(2, 1.5, 3, SourceId::user)};
+  const Plan first = plan_of_job(plan, 0), second = plan_of_job(plan, 1);
+  CHECK(first.pool_with(Role::worker)->efficiency.step_spread.value == 1);
+  CHECK(second.pool_with(Role::worker)->efficiency.step_spread.value == 2);
+  CHECK_FALSE(second.only_job().residual);
+  plan.pools = first.pools;  // as set_residual() leaves them
+
+  plan.jobs[1].submit = Seconds{1e6};  // when the first has ended, so that neither waits
+  const Forecast together = forecast_of(plan, 64);
+  const Forecast of_first = forecast_of(first, 64), of_second = forecast_of(second, 64);
+  CHECK(together.jobs[1].step.step == of_second.step.step);
+  CHECK(together.jobs[1].step.step.count() ==
+        Approx(2 * together.jobs[0].step.step.count()).epsilon(1e-12));
+  // The same score of the same assumption, on each job's own range.
+  const auto spread = [](const Quantiles& q) { return q.p95 - q.p5; };
+  CHECK(spread(together.jobs[0].time_seconds) == Approx(spread(of_first.time_seconds)));
+  CHECK(spread(together.jobs[1].time_seconds) == Approx(spread(of_second.time_seconds)));
+  CHECK(spread(of_second.time_seconds) > 3 * spread(of_first.time_seconds));
+}

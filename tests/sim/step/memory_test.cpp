@@ -1,6 +1,7 @@
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>
 
+#include "sim/model/names.h"
 #include "sim/step/step.h"
 #include "support/plans.h"
 
@@ -36,6 +37,35 @@ TEST_CASE("every core of a device holds a copy of the state") {
   Plan plan = make_round_plan(zoo_model("resnet50").value(), StrategyKind::single);
   plan.pools[0].accelerator->cores_per_device = 2;
   CHECK(estimate_memory(plan, plan.jobs[0]).parameters.v == 2 * 4.0 * 25557032);
+}
+
+TEST_CASE("a cut strategy whose degrees are all 1 holds what a data-parallel one does") {
+  for (const char* name : {"resnet50", "vgg16", "gpt2_small", "lstm_lm_wikitext2"})
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+      INFO(name);
+      Plan plan = make_round_plan(zoo_model(name).value(), StrategyKind::multi_worker_mirrored, 2);
+      PlannedWorkload& job = plan.jobs[0];
+      plan.pools[0].accelerator->cores_per_device = 2;
+      job.strategy.layout.recompute = recompute;
+      const MemoryEstimate whole = estimate_memory(plan, job);
+      job.strategy.kind = StrategyKind::model_parallel;
+      const MemoryEstimate cut = estimate_memory(plan, job);
+      CHECK(cut.required() == whole.required());
+      CHECK(cut.activations == whole.activations);
+    }
+}
+
+TEST_CASE("full recomputation holds no more than none, whatever the network") {
+  for (const std::string& name : zoo_names())
+    for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+      INFO(name << " in " << to_text(precision));
+      Plan plan =
+          make_round_plan(zoo_model(name).value(), StrategyKind::single, 1, 1, 0, precision);
+      PlannedWorkload& job = plan.jobs[0];
+      const Bytes none = estimate_memory(plan, job).activations;
+      job.strategy.layout.recompute = Recompute::full;
+      CHECK(estimate_memory(plan, job).activations <= none);
+    }
 }
 
 TEST_CASE("memory grows with the batch and shrinks with recomputation") {

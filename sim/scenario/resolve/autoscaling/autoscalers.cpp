@@ -45,7 +45,7 @@ void resolve_slurm(Draft& draft, const SlurmPowerSpec& spec) {
   for (const PlannedPool& pool : plan.pools) {
     names.push_back(pool.name);
     any = any || pool.autoscaling;
-    if (!draft.spec(pool).stands_in_for.empty())
+    if (!draft.spec(pool).fallback_for.empty())
       draft.error(draft.path(pool, "stands_in_for"),
                   "Slurm gives a job the nodes of one partition and knows no fallback pools",
                   "leave the pool out");

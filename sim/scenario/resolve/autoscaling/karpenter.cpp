@@ -10,7 +10,7 @@
 // Which machines Karpenter may choose from for the pods of a pool. A pod asks for what the pool's
 // machine can give: its accelerators, vCPUs and memory, as `reckon export` writes it, and for a
 // node to itself. Each machine and capacity type that has that, meets a NodePool's requirements and
-// has a price becomes a pool that stands in for the first.
+// has a price becomes a fallback pool of the first.
 namespace reckon::planning {
 namespace {
 
@@ -36,7 +36,7 @@ class Choices {
       if (!serves(machine, draft_.plan.pools[home])) continue;
       for (const std::size_t k : order_)
         for (const CapacityType capacity : kCapacityOrder)
-          if (is_open(machine, capacity, k)) stand_in(home, machine, capacity, k);
+          if (is_open(machine, capacity, k)) add_fallback(home, machine, capacity, k);
     }
     if (draft_.plan.pools.size() - before > kMostChoices)
       draft_.error("cluster.karpenter.nodePools",
@@ -94,7 +94,8 @@ class Choices {
     return false;
   }
 
-  void stand_in(std::size_t home, const Machine& machine, CapacityType capacity, std::size_t k) {
+  void add_fallback(std::size_t home, const Machine& machine, CapacityType capacity,
+                    std::size_t k) {
     const PlannedPool& own = draft_.plan.pools[home];
     if (machine.name == own.machine.name && capacity == own.pricing && k == *own.node_pool) return;
     PlannedPool other = own;
@@ -105,7 +106,7 @@ class Choices {
     other.machine = machine;
     other.pricing = capacity;
     other.node_pool = k;
-    other.stands_in_for = home;
+    other.fallback_for = home;
     draft_.plan.pools.push_back(std::move(other));
   }
 
@@ -147,7 +148,7 @@ void resolve_karpenter(Draft& draft) {
   Choices choices(draft, *cluster.karpenter);
   for (std::size_t p = 0, own = plan.pools.size(); p < own; ++p) {
     if (!plan.pools[p].autoscaling || !draft.resolved[index(plan.pools[p].id)]) continue;
-    if (plan.pools[p].stands_in_for) continue;  // of the cluster-autoscaler: it has no nodes here
+    if (plan.pools[p].fallback_for) continue;  // of the cluster-autoscaler: it has no nodes here
     if (check_pool(draft, plan.pools[p])) choices.add(p);
   }
 }

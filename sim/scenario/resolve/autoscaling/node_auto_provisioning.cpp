@@ -10,7 +10,7 @@
 
 // Which node pools GKE may make for the pods of a pool. A pod asks for what the pool's machine can
 // give and for a node to itself. Each rule of the ComputeClass has the smallest machines that do;
-// each becomes a pool that stands in for the first.
+// each becomes a fallback pool of the first.
 namespace reckon::planning {
 namespace {
 
@@ -45,7 +45,7 @@ class Rules {
     if (own == choices.end()) return refuse(pool, choices);
     make(draft_.plan.pools[home], *own);
     choices.erase(own);
-    for (const Choice& choice : choices) stand_in(home, choice);
+    for (const Choice& choice : choices) add_fallback(home, choice);
   }
 
  private:
@@ -150,7 +150,7 @@ class Rules {
     make_flex_start(draft_, pool, choice.rule->max_run_duration, std::nullopt);
   }
 
-  void stand_in(std::size_t home, const Choice& choice) const {
+  void add_fallback(std::size_t home, const Choice& choice) const {
     PlannedPool other = draft_.plan.pools[home];
     other.provisioning_model = ProvisioningModel::standard;
     other.max_run_duration.reset();
@@ -160,7 +160,7 @@ class Rules {
     other.name =
         fmt::format("{}-{}-{}", draft_.plan.pools[home].name, choice.machine->name, bought);
     make(other, choice);
-    other.stands_in_for = home;
+    other.fallback_for = home;
     draft_.plan.pools.push_back(std::move(other));
   }
 
@@ -219,7 +219,7 @@ void resolve_node_auto_provisioning(Draft& draft) {
   for (std::size_t p = 0, own = plan.pools.size(); p < own; ++p) {
     PlannedPool& pool = plan.pools[p];
     if (!pool.autoscaling || !draft.resolved[index(pool.id)]) continue;
-    if (pool.stands_in_for) continue;  // of the cluster-autoscaler: it has no nodes here
+    if (pool.fallback_for) continue;  // of the cluster-autoscaler: it has no nodes here
     if (std::holds_alternative<MachineInline>(draft.spec(pool).machine))
       draft.error(
           draft.path(pool, "machine"),

@@ -32,7 +32,7 @@ bool same_hardware(Draft& draft, const StrategySpec& spec,
                       (!first.accelerator || first.accelerator->name == pool->accelerator->name);
     if (same) continue;
     if (pool->accelerator && first.accelerator && !pool->slice && may_mix(spec)) {
-      if (!draft.of_replicas && spec.stages.empty())
+      if (spec.stages.empty())
         draft.warn(
             fmt::format("'{}' and '{}' have different accelerators: every step waits for the "
                         "slower one, with as many samples each",
@@ -186,7 +186,7 @@ int resolve_workers(Draft& draft, const StrategySpec& spec,
     return 0;
   }
   const bool stand_by = restart && restart->kind == RestartKind::warm_spare;
-  if (workers < initial && !draft.of_replicas && !stand_by)
+  if (workers < initial && !stand_by)
     draft.warn(fmt::format(
         "the strategy uses {} of the {} workers that the pools' first nodes could hold; "
         "the rest is billed and idle",

@@ -51,7 +51,7 @@ RunArtifact full_artifact() {
   plan.reclaim.trace = {{Seconds{1}, Seconds{2}}};
   PlannedPool& pool = plan.pools.front();
   pool.slice.emplace().torus = {2, 2};
-  pool.stands_in_for.emplace(0);
+  pool.fallback_for.emplace(0);
   pool.patience.emplace(60);
   pool.node_pool.emplace(0);
   pool.max_run_duration.emplace(600);
@@ -266,7 +266,7 @@ TEST_CASE("fields that are missing, unknown or out of range are named") {
              Catch::Contains("plan.service.scales: an unknown word"));
   CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["jobs"] = artifact::Json::array(); }),
              Catch::Contains("the plan has no job"));
-  CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["pools"][0]["stands_in_for"] = 7; }),
+  CHECK_THAT(why_not(artifact, [](auto& j) { j["plan"]["pools"][0]["fallback_for"] = 7; }),
              Catch::Contains("is the fallback of a pool that does not exist"));
   CHECK_THAT(why_not(artifact,
                      [](auto& j) {

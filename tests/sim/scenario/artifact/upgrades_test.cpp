@@ -33,6 +33,8 @@ TEST_CASE("a plan of version 2 becomes one of this version") {
          {"karpenter_labels", "flex_start", "compute_classes", "price_expander", "slurm"})
       plan["service"].erase(key);
     for (artifact::Json& pool : plan["pools"]) {
+      pool["stands_in_for"] = pool["fallback_for"];
+      pool.erase("fallback_for");
       for (const char* link : {"peer_link", "network_link"})
         for (const char* key : {"call", "pieces", "reduction", "flow"}) pool[link].erase(key);
       pool["price"].erase("spread");
@@ -43,6 +45,8 @@ TEST_CASE("a plan of version 2 becomes one of this version") {
         for (const char* key : {"from", "whole"}) pool["reservation"].erase(key);
     }
     std::size_t layers = 0;
+    for (artifact::Json& job : plan["jobs"])
+      for (const char* key : {"stage_pools", "residual"}) job.erase(key);
     for (artifact::Json& job : plan["jobs"])
       for (const char* key : {"endpoint", "crop", "resize", "flip", "damaged"})
         job["data"].erase(key);

@@ -161,7 +161,7 @@ TEST_CASE("a ComputeClass's rules become pools, the preferred first") {
   CHECK(flex.rank == 1);
   CHECK(flex.provisioning_model == ProvisioningModel::flex_start);
   CHECK(flex.max_run_duration->count() == 86'400);
-  CHECK(flex.stands_in_for == 0);
+  CHECK(flex.fallback_for == 0);
   const PlannedPool& anyway = named(plan, "gpu-a2-highgpu-1g-on_demand");
   CHECK(anyway.rank == 2);
   CHECK_FALSE(anyway.max_run_duration);

@@ -1,4 +1,4 @@
-#include "sim/scenario/yaml/kueue_checks.h"
+#include "sim/scenario/yaml/kueue/checks.h"
 
 #include <fmt/format.h>
 

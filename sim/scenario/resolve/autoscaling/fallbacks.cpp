@@ -4,7 +4,7 @@
 
 #include "sim/scenario/resolve/draft.h"
 
-// Pools that stand in for another one while its nodes cannot be had.
+// Fallback pools: their nodes replace those of another pool while these cannot be had.
 namespace reckon::planning {
 namespace {
 
@@ -26,9 +26,9 @@ bool serves_pods_of(const PlannedPool& pool, const PlannedPool& home) {
   return same_node(smaller, home);
 }
 
-/// The pool that is stood in for; nullptr: reported.
+/// The pool that has the fallback; nullptr: reported.
 PlannedPool* named_by(Draft& draft, const PlannedPool& pool) {
-  const std::string& name = draft.spec(pool).stands_in_for;
+  const std::string& name = draft.spec(pool).fallback_for;
   std::vector<std::string> names;
   for (PlannedPool& other : draft.plan.pools) {
     if (other.id == pool.id) continue;
@@ -41,7 +41,7 @@ PlannedPool* named_by(Draft& draft, const PlannedPool& pool) {
   return nullptr;
 }
 
-/// The autoscaler asks for a stand-in's nodes, and gives up on those that do not come.
+/// The autoscaler asks for a fallback's nodes, and gives up on those that do not come.
 void check_scaling(Draft& draft, const PlannedPool& pool, const PlannedPool& preferred) {
   for (const PlannedPool* one : {&pool, &preferred})
     if (!one->autoscaling)
@@ -64,16 +64,16 @@ void check_scaling(Draft& draft, const PlannedPool& pool, const PlannedPool& pre
         fmt::format("nodes: {{initial: 0, min: 0, max: {}}}", pool.nodes_max));
 }
 
-void resolve_stand_in(Draft& draft, PlannedPool& pool) {
+void resolve_fallback(Draft& draft, PlannedPool& pool) {
   PlannedPool* preferred = named_by(draft, pool);
   if (preferred == nullptr) return;
   const std::string path = draft.path(pool, "stands_in_for");
-  if (!draft.spec(*preferred).stands_in_for.empty())
+  if (!draft.spec(*preferred).fallback_for.empty())
     return draft.error(path,
                        fmt::format("pool '{}' is itself a fallback of another", preferred->name),
                        "name the pool whose nodes are wanted first");
   const auto taken = std::ranges::find_if(draft.plan.pools, [&](const PlannedPool& other) {
-    return other.stands_in_for == index(preferred->id);
+    return other.fallback_for == index(preferred->id);
   });
   const auto& cluster = draft.scenario().cluster;
   const bool chosen =
@@ -98,18 +98,18 @@ void resolve_stand_in(Draft& draft, PlannedPool& pool) {
         path, fmt::format("the nodes of '{}' are not those of '{}'", pool.name, preferred->name),
         "a fallback pool has the same machine and accelerators, with another capacity type");
   check_scaling(draft, pool, *preferred);
-  pool.stands_in_for = index(preferred->id);
+  pool.fallback_for = index(preferred->id);
   if (!preferred->patience) preferred->patience = draft.spec(pool).after;
 }
 
 }  // namespace
 
-void resolve_stand_ins(Draft& draft) {
+void resolve_fallbacks(Draft& draft) {
   if (!draft.roles_known) return;
   for (PlannedPool& pool : draft.plan.pools) {
     const PoolSpec& spec = draft.spec(pool);
-    if (!spec.stands_in_for.empty())
-      resolve_stand_in(draft, pool);
+    if (!spec.fallback_for.empty())
+      resolve_fallback(draft, pool);
     else if (spec.after)
       draft.error(draft.path(pool, "after"),
                   fmt::format("pool '{}' is no fallback of another", pool.name),
