@@ -9,6 +9,7 @@
 #include "sim/accuracy/mixed_run.h"
 #include "sim/accuracy/run/layout.h"
 #include "sim/accuracy/run/links.h"
+#include "sim/accuracy/run/strategy.h"
 #include "sim/step/step.h"
 
 namespace reckon {
@@ -18,13 +19,6 @@ using Failure = tl::unexpected<std::string>;
 
 constexpr int kVcpusPerAccelerator = 8;  // general knowledge: servers with GPUs have 4 to 28
 constexpr double kAnySamples = 1e6;      // samples of the data set; the run is one step long
-
-/// Where nodes are and how many of their accelerators take part.
-struct Placement {
-  int nodes = 1;
-  int per_node = 1;
-  double nodes_as_printed = 1;  // nodes of the row in one of ours
-};
 
 /// Accelerators that one switch connects where it reaches beyond a machine (a rack of 72): what the
 /// catalog's published systems say. 0: it does not.
@@ -48,9 +42,9 @@ int nodes_of_domains(int accelerators, int domain, int printed) {
 }
 
 /// A switch's domain is one node of ours, whatever part of it a row calls a node.
-Placement placement_of(const RunConfiguration& run, const Accelerator& accelerator,
-                       const Catalog& catalog) {
-  Placement p;
+RunPlacement placement_of(const RunConfiguration& run, const Accelerator& accelerator,
+                          const Catalog& catalog) {
+  RunPlacement p;
   const int printed = run.accelerators_per_node > 0 ? run.accelerators_per_node : run.accelerators;
   const int domain = std::max(printed, peer_domain(accelerator, catalog));
   if (domain > printed || run.nodes == 0)
@@ -62,110 +56,10 @@ Placement placement_of(const RunConfiguration& run, const Accelerator& accelerat
   return p;
 }
 
-Recompute recompute_of(const RunConfiguration& run) {
-  // MaxText's remat policy lies between selective and full. Nothing printed: none.
-  if (run.recompute == "full") return Recompute::full;
-  if (run.recompute == "selective" || (run.recompute == "unknown" && run.stack == "maxtext"))
-    return Recompute::selective;
-  return Recompute::none;
-}
-
-/// Megatron-LM, what is built around its core (Megatron Bridge, NeMo) and its fork with DeepSpeed.
-bool on_megatron(const RunConfiguration& run) {
-  return run.stack.starts_with("megatron") || run.stack.starts_with("nemo");
-}
-
-/// Not printed: Megatron's distributed optimizer, with which the recipes of Megatron Bridge and
-/// NeMo and published runs of Megatron-LM run, or DeepSpeed's stage 1, as BigScience's scripts have
-/// it (ZERO_STAGE=1; its bf16 optimizer shards by itself), where there are ranks to share the
-/// state.
-std::optional<int> zero_stage_of(const RunConfiguration& run, const StrategySpec& s) {
-  if (run.zero_stage) return run.zero_stage;
-  return on_megatron(run) && *s.data * *s.context > 1 ? std::optional(1) : std::nullopt;
-}
-
-/// Not printed: with tensor parallelism, but in the fork with DeepSpeed, which is older
-/// [Korthikanti et al. 2022] and where it has it does so only when asked.
-std::optional<bool> sequence_parallel_of(const RunConfiguration& run) {
-  if (run.sequence_parallel || run.stack != "megatron-deepspeed") return run.sequence_parallel;
-  return false;
-}
-
-double micro_batch_of(const RunConfiguration& run) {
-  if (run.micro_batch > 0) return run.micro_batch;
-  if (run.batch_per_accelerator > 0) return run.batch_per_accelerator;
-  return double(run.global_batch) / run.accelerators;
-}
-
-tl::expected<StrategySpec, std::string> strategy_of(const RunConfiguration& run,
-                                                    const Placement& at, bool tpu) {
-  StrategySpec s;
-  s.recompute = recompute_of(run);
-  if (run.strategy == "single" || run.strategy == "all_reduce") {
-    if (tpu) {
-      s.kind = StrategyKind::tpu;
-    } else if (run.accelerators == 1) {
-      s.kind = StrategyKind::single;
-    } else if (at.nodes == 1) {
-      s.kind = StrategyKind::mirrored;
-    } else {
-      s.kind = StrategyKind::multi_worker_mirrored;
-      // Where nodes hold different numbers, each process drives one.
-      const bool even = at.nodes * at.per_node == run.accelerators;
-      s.accelerators_per_worker = even ? at.per_node : 1;
-      s.workers = even ? at.nodes : run.accelerators;
-    }
-    return s;
-  }
-  if (run.strategy == "parameter_server") {
-    // A worker drives all of a node. Servers of one node's job are on that node.
-    s.kind = StrategyKind::parameter_server;
-    s.workers = at.nodes;
-    s.accelerators_per_worker = at.per_node;
-    s.parameter_servers = at.nodes > 1 ? run.parameter_servers : 0;
-    return s;
-  }
-  if (run.strategy.starts_with("zero")) {
-    s.kind = StrategyKind::sharded;
-    s.zero_stage = run.strategy.back() - '0';
-    return s;
-  }
-  if (hides_layout(run)) {
-    // One copy on each: plan_of_run() finds the layout when the plan is made.
-    s.kind = StrategyKind::model_parallel;
-    s.tensor = s.pipeline = s.context = s.expert = s.micro_batch = 1;
-    s.data = run.accelerators;
-    return s;
-  }
-  if (run.strategy == "model_parallel") {
-    if (run.tensor == 0 || run.pipeline == 0) return Failure("the layout is not printed");
-    s.kind = StrategyKind::model_parallel;
-    s.tensor = run.tensor;
-    s.pipeline = run.pipeline;
-    s.context = std::max(1, run.context);
-    s.expert = std::max(1, run.expert);
-    s.data = run.data > 0 ? run.data : run.accelerators / (*s.tensor * *s.pipeline * *s.context);
-    s.micro_batch = std::max(1, static_cast<int>(micro_batch_of(run)));
-    s.sequence_parallel = sequence_parallel_of(run);
-    s.overlap = run.overlap;
-    s.zero_stage = zero_stage_of(run, s);
-    if (run.interleave > 1) {
-      s.schedule = PipelineSchedule::interleaved;
-      s.interleave = run.interleave;
-    }
-    return s;
-  }
-  if (run.strategy == "unknown") return Failure("the layout is not printed");
-  static const std::vector<std::string> kKnown{"single", "all_reduce", "parameter_server", "zero1",
-                                               "zero2",  "zero3",      "model_parallel"};
-  return Failure(
-      fmt::format("unknown strategy '{}'{}", run.strategy, did_you_mean(run.strategy, kKnown)));
-}
-
 /// The bandwidth of a node's network. Not printed: that of the widest machine in the catalog with
 /// as many of this accelerator built in, else with more: what is rented with one accelerator has no
 /// network for eight. 0: not known.
-BytesPerSecond network_of(const RunConfiguration& run, const Placement& at,
+BytesPerSecond network_of(const RunConfiguration& run, const RunPlacement& at,
                           const Accelerator& accelerator, const Catalog& catalog) {
   if (run.inter_node && run.inter_node->v > 0) return *run.inter_node * at.nodes_as_printed;
   BytesPerSecond as_many{}, more{};
@@ -211,7 +105,7 @@ tl::expected<Site, std::string> tpu_site(const RunConfiguration& run, const Acce
   return site;
 }
 
-Site gpu_site(const RunConfiguration& run, const Placement& at, const Accelerator& accelerator,
+Site gpu_site(const RunConfiguration& run, const RunPlacement& at, const Accelerator& accelerator,
               BytesPerSecond network, const Provider& own) {
   Site site;
   site.cluster.provider = own;
@@ -348,7 +242,7 @@ tl::expected<Plan, std::string> plan_of_run(const RunConfiguration& printed,
   if (micro < 1 && !hides_layout(run)) return Failure("less than one sample an accelerator");
   if (hides_layout(run) && run.global_batch == 0) return Failure("the global batch is not printed");
 
-  const Placement at = placement_of(run, *accelerator, catalog);
+  const RunPlacement at = placement_of(run, *accelerator, catalog);
   const bool tpu = accelerator->kind == AcceleratorKind::tpu;
   const BytesPerSecond network = network_of(run, at, *accelerator, catalog);
   if (!tpu && at.nodes > 1 && network.v == 0)
