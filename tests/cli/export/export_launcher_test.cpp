@@ -41,10 +41,12 @@ TEST_CASE("export takes as --as one of the target's own words") {
   const Output slurm = w.run("export megatron " + kPlan + " --as slurm");
   CHECK(slurm.code == 0);
   CHECK_THAT(slurm.out, Contains("#SBATCH --requeue\n") && Contains("pretrain_gpt.py"));
-  CHECK_THAT(w.run("export megatron " + kPlan + " --as tfjob").err,
-             Contains("--as tfjob is not a form of export megatron: script, slurm, jobset, pytorchjob"));
-  CHECK_THAT(w.run("export kubernetes " + kPlan + " --as slurm").err,
-             Contains("--as slurm is not a form of export kubernetes: job, tfjob, pytorchjob, jobset"));
+  CHECK_THAT(
+      w.run("export megatron " + kPlan + " --as tfjob").err,
+      Contains("--as tfjob is not a form of export megatron: script, slurm, jobset, pytorchjob"));
+  CHECK_THAT(
+      w.run("export kubernetes " + kPlan + " --as slurm").err,
+      Contains("--as slurm is not a form of export kubernetes: job, tfjob, pytorchjob, jobset"));
   CHECK_THAT(w.run("export gcloud " + kPlan + " --as job").err, Contains("takes no --as"));
   CHECK_THAT(w.run("export torchtitan " + kPlan + " --as jobset").err, Contains("needs --image"));
   const Output pods = w.run("export torchtitan " + kPlan + " --as jobset --image titan:1");
