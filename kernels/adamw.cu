@@ -4,6 +4,7 @@
 
 namespace reckon {
 
+using gpu::aligned16;
 using gpu::blocks_for;
 using gpu::launch;
 
@@ -23,12 +24,12 @@ __device__ void update(const AdamW& o, const detail::AdamWStep& s, float& weight
   weight = __fsub_rn(__fmul_rn(s.keep, weight), __fmul_rn(s.rate, __fdiv_rn(first, denominator)));
 }
 
-// Four elements a thread: 16-byte loads and stores. The last n % 4 elements go to the first threads
-// of the grid.
+// Four elements a thread: 16-byte loads and stores, `quads` of them. The last n % 4 elements go to
+// the first threads of the grid; where `quads` is 0 each thread has one.
 __global__ void adamw_kernel(AdamW options, detail::AdamWStep step, float* weights, float* firsts,
-                             float* seconds, const float* gradients, std::int64_t n) {
+                             float* seconds, const float* gradients, std::int64_t quads,
+                             std::int64_t n) {
   const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const std::int64_t quads = n / 4;
   if (i < quads) {
     float4 w = reinterpret_cast<float4*>(weights)[i];
     float4 m = reinterpret_cast<float4*>(firsts)[i];
@@ -43,7 +44,7 @@ __global__ void adamw_kernel(AdamW options, detail::AdamWStep step, float* weigh
     reinterpret_cast<float4*>(seconds)[i] = v;
   }
   const std::int64_t tail = quads * 4 + i;
-  if (tail < n && i < 4)
+  if (tail < n && (quads == 0 || i < 4))
     update(options, step, weights[tail], firsts[tail], seconds[tail], gradients[tail]);
 }
 
@@ -54,10 +55,12 @@ cudaError_t adamw(const AdamW& options, std::int64_t step, float* weights, float
                   cudaStream_t stream) {
   if (n == 0) return cudaSuccess;
   constexpr int kThreads = 256;
-  const std::int64_t threads = n / 4 > 4 ? n / 4 : 4;
+  const bool packed = aligned16(weights, first_moments, second_moments, gradients);
+  const std::int64_t quads = packed ? n / 4 : 0;
+  const std::int64_t threads = quads == 0 ? n : quads > 4 ? quads : 4;
   return launch(adamw_kernel, dim3(blocks_for(threads, kThreads)), dim3(kThreads), 0, stream,
                 options, detail::adamw_step(options, step), weights, first_moments, second_moments,
-                gradients, n);
+                gradients, quads, n);
 }
 
 }  // namespace reckon

@@ -4,6 +4,7 @@
 
 namespace reckon {
 
+using gpu::aligned16;
 using gpu::blocks_for;
 using gpu::launch;
 
@@ -15,12 +16,11 @@ __device__ void update(const SgdMomentum& options, float& weight, float& velocit
   weight = fmaf(-options.learning_rate, velocity, weight);
 }
 
-// Four elements a thread: 16-byte loads and stores. The last n % 4 elements go to the first threads
-// of the grid.
+// Four elements a thread: 16-byte loads and stores, `quads` of them. The last n % 4 elements go to
+// the first threads of the grid; where `quads` is 0 each thread has one.
 __global__ void sgd_momentum_kernel(SgdMomentum options, float* weights, float* velocities,
-                                    const float* gradients, std::int64_t n) {
+                                    const float* gradients, std::int64_t quads, std::int64_t n) {
   const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const std::int64_t quads = n / 4;
   if (i < quads) {
     float4 w = reinterpret_cast<float4*>(weights)[i];
     float4 v = reinterpret_cast<float4*>(velocities)[i];
@@ -33,7 +33,8 @@ __global__ void sgd_momentum_kernel(SgdMomentum options, float* weights, float* 
     reinterpret_cast<float4*>(velocities)[i] = v;
   }
   const std::int64_t tail = quads * 4 + i;
-  if (tail < n && i < 4) update(options, weights[tail], velocities[tail], gradients[tail]);
+  if (tail < n && (quads == 0 || i < 4))
+    update(options, weights[tail], velocities[tail], gradients[tail]);
 }
 
 }  // namespace
@@ -42,9 +43,10 @@ cudaError_t sgd_momentum(const SgdMomentum& options, float* weights, float* velo
                          const float* gradients, std::int64_t n, cudaStream_t stream) {
   if (n == 0) return cudaSuccess;
   constexpr int kThreads = 256;
-  const std::int64_t threads = n / 4 > 4 ? n / 4 : 4;
+  const std::int64_t quads = aligned16(weights, velocities, gradients) ? n / 4 : 0;
+  const std::int64_t threads = quads == 0 ? n : quads > 4 ? quads : 4;
   return launch(sgd_momentum_kernel, dim3(blocks_for(threads, kThreads)), dim3(kThreads), 0, stream,
-                options, weights, velocities, gradients, n);
+                options, weights, velocities, gradients, quads, n);
 }
 
 }  // namespace reckon

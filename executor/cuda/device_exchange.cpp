@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "executor/comm/gradient_scaling.h"
-#include "executor/cuda/device_runtime.h"
+#include "executor/cuda/device_optimizer.h"
+#include "executor/cuda/device_parameters.h"
 #include "executor/train/recipe.h"
-#include "kernels/gradient_norm.h"
 #include "sim/base/check.h"
 #include "sim/step/buckets.h"
 
@@ -25,6 +25,7 @@ class DeviceExchange final : public GradientExchange {
         layout_(layout),
         padded_(device_layout(layout)),
         trained_(trained_ranges(padded_)),
+        counted_(options_.counted ? counted_ranges(padded_) : trained_),
         stream_(stream) {}
 
   void start(ParameterView parameters) override {
@@ -105,19 +106,11 @@ class DeviceExchange final : public GradientExchange {
   /// nullopt: a gradient is not finite, and nothing is to be updated.
   std::optional<double> scale_of_gradients() {
     if (options_.clip_norm <= 0 && !scaling_.on()) return 1;
-    double* sum = squares_.data() + gpu::kNormScratch;
     double squares = 0;
-    for (const TrainedRange& range : trained_) {
-      check(
-          gpu::squared_norm(parameters_.gradients.data() + range.first,
-                            static_cast<std::int64_t>(range.count), squares_.data(), sum, stream_),
-          "gradient norm");
-      double part = 0;
-      check(cudaMemcpyAsync(&part, sum, sizeof(part), cudaMemcpyDeviceToHost, stream_),
-            "gradient norm");
-      check(cudaStreamSynchronize(stream_), "gradient norm");
-      squares += part;
-    }
+    for (const TrainedRange& range : counted_)
+      squares += squared_norm_on_device(parameters_.gradients.data() + range.first, range.count,
+                                        squares_, stream_);
+    if (options_.squares_of_all) squares = options_.squares_of_all(squares);
     if (scaling_.overflowed(squares)) return std::nullopt;
     return scaling_.gradient_scale(squares, options_.clip_norm);
   }
@@ -126,32 +119,26 @@ class DeviceExchange final : public GradientExchange {
   bool apply(std::int64_t step, double learning_rate) {
     const std::optional<double> scale = scale_of_gradients();
     if (!scale) return false;
-    for (const TrainedRange& range : trained_) {
-      const auto count = static_cast<std::int64_t>(range.count);
-      float* values = parameters_.values.data() + range.first;
-      const float* gradients = parameters_.gradients.data() + range.first;
-      float* first = first_.data() + range.first;
-      const auto prepare = [&](auto rule) {
-        rule.learning_rate = static_cast<float>(learning_rate);
-        rule.gradient_scale = static_cast<float>(*scale);
-        if (!range.decays) rule.weight_decay = 0;
-        return rule;
-      };
-      if (const auto* sgd = std::get_if<SgdMomentum>(&options_.optimizer))
-        check(sgd_momentum(prepare(*sgd), values, first, gradients, count, stream_), "optimizer");
-      else
-        check(adamw(prepare(std::get<AdamW>(options_.optimizer)), scaling_.updates_of(step), values,
-                    first, second_.data() + range.first, gradients, count, stream_),
-              "optimizer");
-    }
+    for (const TrainedRange& range : trained_)
+      update_on_device(options_.optimizer,
+                       {.values = parameters_.values.data() + range.first,
+                        .gradients = parameters_.gradients.data() + range.first,
+                        .first = first_.data() + range.first,
+                        .second = second_.size() > 0 ? second_.data() + range.first : nullptr,
+                        .count = static_cast<std::int64_t>(range.count),
+                        .decays = range.decays},
+                       {.step = scaling_.updates_of(step),
+                        .learning_rate = learning_rate,
+                        .gradient_scale = *scale},
+                       stream_);
     return true;
   }
 
   DeviceReducer* reducer_;
   GradientScaling scaling_;
   const AllReduceOptions options_;
-  const ParameterLayout layout_, padded_;    // the host's, and the device's
-  const std::vector<TrainedRange> trained_;  // of the device's
+  const ParameterLayout layout_, padded_;              // the host's, and the device's
+  const std::vector<TrainedRange> trained_, counted_;  // of the device's
   cudaStream_t stream_;
   ParameterView parameters_;
   DeviceBuffer<float> first_, second_;  // velocities, none; or moments

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "executor/comm/metered_communicator.h"
+#include "executor/cuda/device_group.h"
 #include "executor/cuda/device_memory.h"
 #include "executor/cuda/products.h"
 #include "executor/train/layers/layer_runner.h"
@@ -23,6 +25,8 @@ struct DevicePass {
   const float* target = nullptr;         // of the loss in work, on the device
   const float* slopes = nullptr;         // of that loss of each sample, (B), on the device
   const std::int32_t* masked = nullptr;  // SelectTokens: (B, count) positions, on the device
+  DeviceGroup* tensor = nullptr;         // of ranks that share the model; null: one
+  CommunicationTaken* taken = nullptr;   // of exchanges with them
 };
 
 template <class E>

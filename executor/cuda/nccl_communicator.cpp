@@ -120,6 +120,30 @@ class Nccl final : public NcclCommunicator {
   }
   void barrier() override { all_reduce(one_.span()); }
 
+  void queue_all_reduce(std::span<float> values, cudaStream_t stream) override {
+    check(nccl_.all_reduce(values.data(), values.data(), values.size(), ncclFloat32, ncclSum, comm_,
+                           stream),
+          "all-reduce");
+  }
+  void queue_all_gather(std::span<const float> mine, std::span<float> all,
+                        cudaStream_t stream) override {
+    RECKON_CHECK(all.size() == mine.size() * static_cast<std::size_t>(size_));
+    check(nccl_.all_gather(mine.data(), all.data(), mine.size(), ncclFloat32, comm_, stream),
+          "all-gather");
+  }
+  void queue_reduce_scatter(std::span<const float> all, std::span<float> mine,
+                            cudaStream_t stream) override {
+    RECKON_CHECK(all.size() == mine.size() * static_cast<std::size_t>(size_));
+    check(nccl_.reduce_scatter(all.data(), mine.data(), mine.size(), ncclFloat32, ncclSum, comm_,
+                               stream),
+          "reduce-scatter");
+  }
+  void queue_broadcast(std::span<float> values, cudaStream_t stream) override {
+    check(nccl_.broadcast(values.data(), values.data(), values.size_bytes(), ncclUint8, 0, comm_,
+                          stream),
+          "broadcast");
+  }
+
   void broadcast_values(std::span<float> values) override {
     broadcast(std::as_writable_bytes(values), 0);
   }

@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "executor/comm/communicator.h"
-#include "executor/cuda/device_exchange.h"
+#include "executor/cuda/device_group.h"
 
 // Collectives between devices by NCCL: one device a rank.
 namespace reckon::cuda {
@@ -11,8 +11,9 @@ namespace reckon::cuda {
 /// messages (`broadcast`, `send`, `receive` of bytes) too. Sums are NCCL's: the same every time for
 /// one topology and one version, in an order that is not the ranks'. Also sums gradients behind the
 /// backward pass.
-class NcclCommunicator : public Communicator, public DeviceReducer {
+class NcclCommunicator : public Communicator, public ReducingGroup {
  public:
+  int rank() const override = 0;
   int size() const override = 0;
 };
 

@@ -1,60 +1,18 @@
 #include "executor/cuda/staged_exchange.h"
 
-#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <utility>
 
 #include "executor/comm/parameter_server/worker_exchange.h"
-#include "executor/cuda/device_memory.h"
 #include "executor/cuda/device_runtime.h"
+#include "executor/cuda/streams.h"
 #include "sim/base/check.h"
 
 namespace reckon::cuda {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// Memory of the host that a device copies from and to while both go on.
-class PinnedBuffer {
- public:
-  explicit PinnedBuffer(std::size_t count) : count_(count) {
-    check(cudaMallocHost(&data_, std::max<std::size_t>(1, count) * sizeof(float)),
-          "memory that a device copies to");
-  }
-  ~PinnedBuffer() { cudaFreeHost(data_); }
-  PinnedBuffer(const PinnedBuffer&) = delete;
-  PinnedBuffer& operator=(const PinnedBuffer&) = delete;
-  std::span<float> span() const { return {data_, count_}; }
-
- private:
-  float* data_ = nullptr;
-  std::size_t count_;
-};
-
-class Event {
- public:
-  Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "an event"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  cudaEvent_t get() const { return event_; }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
-class CopyStream {
- public:
-  CopyStream() { check(cudaStreamCreate(&stream_), "a stream"); }
-  ~CopyStream() { cudaStreamDestroy(stream_); }
-  CopyStream(const CopyStream&) = delete;
-  CopyStream& operator=(const CopyStream&) = delete;
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 class StagedExchange final : public GradientExchange {
  public:
@@ -202,8 +160,8 @@ class StagedExchange final : public GradientExchange {
   std::vector<std::vector<float>> state_;  // the optimizer's, of ranks without a host
   const ParameterLayout layout_, padded_;  // the host's, and the device's
   cudaStream_t stream_;
-  CopyStream copies_;
-  PinnedBuffer values_, gradients_;
+  OwnStream copies_;
+  PinnedBuffer<float> values_, gradients_;
   ParameterView device_;
   std::deque<Copy> made_;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "executor/train/device_layers.h"
+#include "executor/train/device_layouts.h"
 #include "executor/train/graph_runtime.h"
 #include "executor/train/parallel/rank_model.h"
 #include "executor/train/pulled_tables.h"
@@ -109,7 +110,6 @@ Diagnostics cannot_train(const Plan& plan) {
 
 Diagnostics leaves_accelerators_idle(const Plan& plan) {
   const PlannedWorkload& job = plan.only_job();
-  const PlannedStrategy& strategy = job.strategy;
   const PlannedPool& pool = *computing_pools(plan).front();
   Problems problems;
   if (!pool.accelerator) return {};
@@ -132,11 +132,10 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
                              pool.name, pool.accelerator->name),
                  "workload.strategy.sparse_embeddings: false, a pool without accelerators, or a "
                  "program of yours in workload.container");
-  if (cuts_the_model(strategy))
-    problems.add(fmt::format("reckon-worker's ranks under strategy {} train on CPUs, and the nodes "
-                             "of '{}' have {}",
-                             to_text(strategy.kind), pool.name, pool.accelerator->name),
-                 "multi_worker_mirrored, a pool without accelerators, or a program of yours in "
+  for (const Diagnostic& cut : cannot_cut_on_device(job))
+    problems.add(fmt::format("{}, and the nodes of '{}' have {}", cut.what, pool.name,
+                             pool.accelerator->name),
+                 "another layout, a pool without accelerators, or a program of yours in "
                  "workload.container");
   if (!devices_train_in(job.precision))
     problems.add(fmt::format("reckon-worker trains in fp32, bf16 or fp16 on GPUs, not in {}",

@@ -8,12 +8,14 @@
 #include "sim/base/standard_streams.h"
 
 #ifdef RECKON_WITH_CUDA
+#include "executor/cuda/device_layouts.h"
 #include "executor/cuda/device_runtime.h"
 #include "executor/cuda/nccl_communicator.h"
 #include "executor/cuda/nccl_library.h"
 #include "executor/cuda/open_device.h"
 #include "executor/cuda/run_time_libraries.h"
 #include "executor/cuda/staged_exchange.h"
+#include "executor/train/device_layouts.h"
 #include "executor/train/recipe.h"
 #endif
 
@@ -46,9 +48,8 @@ std::optional<Refusal> refusal(const PlannedWorkload& job, const WorkerIdentity&
   if (const std::string why = cuda::why_no_device(me.local_rank); !why.empty()) return Refusal{why};
   if (pulls_rows(job))
     return Refusal{"workers that have the rows of a step alone of tables train on CPUs", true};
-  if (cuts_the_model(job.strategy))
-    return Refusal{fmt::format("ranks under strategy {} train on CPUs", to_text(job.strategy.kind)),
-                   true};
+  if (const Diagnostics cuts = cannot_cut_on_device(job); !cuts.empty())
+    return Refusal{cuts[0].what, true};
   if (!precision_of(job))
     return Refusal{fmt::format("the plan's precision is {}; devices train in fp32, bf16 or fp16",
                                to_text(job.precision)),
@@ -65,6 +66,10 @@ class CudaCompute final : public Compute {
       : job_(job), of_worker_(of_worker), device_(me.local_rank) {
     if (job.strategy.servers) {  // which add up what the workers send
       if (of_worker) nccl_ = cuda::make_nccl_communicator(*of_worker, me.local_rank);
+      return;
+    }
+    if (cuts_the_model(job.strategy)) {
+      cut(me, peers);
       return;
     }
     // A gang of one reduces over NCCL too, where it is there: what runs on one GPU is what runs on
@@ -88,6 +93,7 @@ class CudaCompute final : public Compute {
                                        .clip_norm = job_.optimizer_settings.clip_norm},
                                       parameter_layout(job_.model), device_.stream());
   }
+  LayoutMaker& layouts() override { return *layouts_; }
   std::unique_ptr<GradientExchange> stage(std::unique_ptr<GradientExchange> host) override {
     const bool in_lockstep = job_.strategy.synchronous() && job_.strategy.backup_workers() == 0;
     cuda::StagedWorker worker{
@@ -97,9 +103,29 @@ class CudaCompute final : public Compute {
   }
 
  private:
+  /// All ranks over NCCL, or none.
+  void cut(const WorkerIdentity& me, Communicator& peers) {
+    const std::string mine = cuda::why_no_nccl();
+    std::int64_t without = mine.empty() ? 0 : 1;
+    peers.all_reduce(std::span<std::int64_t>(&without, 1));
+    const bool nccl = without == 0;
+    if (!nccl && me.rank == 0)
+      print_error(
+          fmt::format("reckon-worker: warning: devices exchange through their hosts' memory: {}\n",
+                      mine.empty() ? "another rank has no NCCL" : mine));
+    layouts_ =
+        cuda::make_device_layouts(*precision_of(job_), device_.stream(),
+                                  [nccl, device = me.local_rank](
+                                      Communicator& hosts) -> std::unique_ptr<cuda::ReducingGroup> {
+                                    if (nccl) return cuda::make_nccl_communicator(hosts, device);
+                                    return cuda::make_staged_group(hosts);
+                                  });
+  }
+
   const PlannedWorkload& job_;
   Communicator* of_worker_;
   cuda::OpenDevice device_;
+  std::unique_ptr<LayoutMaker> layouts_;
   std::unique_ptr<cuda::NcclCommunicator> nccl_;
 };
 

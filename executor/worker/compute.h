@@ -5,6 +5,7 @@
 #include "executor/comm/communicator.h"
 #include "executor/comm/gradient_exchange.h"
 #include "executor/comm/rendezvous/worker_identity.h"
+#include "executor/train/layouts/layout_training.h"
 #include "executor/train/step_runtime.h"
 #include "executor/worker/job_options.h"
 #include "sim/scenario/plan.h"
@@ -24,6 +25,8 @@ class Compute {
   virtual std::unique_ptr<StepRuntime> make_runtime(const RuntimeOptions& options) = 0;
   /// Over all devices of the job.
   virtual std::unique_ptr<GradientExchange> make_exchange() = 0;
+  /// Of a layout that cuts state or model.
+  virtual LayoutMaker& layouts() = 0;
   /// Through parameter servers: over `host`, which works in this machine's memory; null on all
   /// ranks of a worker but the first.
   virtual std::unique_ptr<GradientExchange> stage(std::unique_ptr<GradientExchange> host) = 0;

@@ -39,7 +39,9 @@ LayoutTraining make_training(const JobOptions& options, const PlannedWorkload& j
                              const WorkerIdentity& me, const Peers& peers, Communicator* of_worker,
                              Compute* compute, const RuntimeOptions& passes, Workers& workers) {
   const bool servers = job.strategy.servers.has_value();
-  if (!compute && !servers) return make_layout_training(job, *peers.communicator, passes, workers);
+  if (!servers && (!compute || cuts_the_model(job.strategy)))
+    return make_layout_training(job, *peers.communicator, passes, workers,
+                                compute ? &compute->layouts() : nullptr);
   LayoutTraining training{.share = share_of(job, me.rank, me.workers)};
   if (servers) {
     if (of_worker == nullptr || of_worker->rank() == 0)

@@ -4,8 +4,6 @@
 
 #include <stdexcept>
 
-#include "executor/comm/all_reduce_exchange.h"
-#include "executor/comm/zero_exchange.h"
 #include "executor/train/layouts/exchange_blocks.h"
 #include "executor/train/layouts/pipeline/runtime.h"
 #include "executor/train/layouts/pipeline/stages.h"
@@ -46,7 +44,8 @@ std::vector<ParameterRange> ranges_of_experts(const ParameterLayout& layout) {
 }  // namespace
 
 LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& peers,
-                                    const RuntimeOptions& passes, Workers& workers) {
+                                    const RuntimeOptions& passes, Workers& workers,
+                                    LayoutMaker* maker) {
   Layout l = job.strategy.layout;
   LayoutTraining training;
   Communicator* replicas = &peers;  // ranks that hold the same part of the network
@@ -79,35 +78,41 @@ LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& pe
 
   Communicator* expert_replicas = training.groups ? training.groups->expert_state.get() : nullptr;
   const double clip_norm = job.optimizer_settings.clip_norm;
+  const RankInLayout rank{job.model, l, layout, *replicas, training.groups.get()};
   std::unique_ptr<ZeroExchange> zero;
-  if (l.zero_stage > 0)
-    zero = make_zero_exchange(
-        *replicas, {.optimizer = optimizer_rule(job),
-                    .trained = trained_ranges(layout),
-                    .blocks = exchange_blocks(job.model, layout),
-                    .stage = l.zero_stage,
-                    .clip_norm = clip_norm,
-                    .overlap = l.overlap,
-                    .squares_of_all = squares_of_all,
-                    .counted = counted_ranges(layout_at(job, l, placed_alike, place.pipeline)),
-                    .expert_replicas = expert_replicas});
-  else
-    training.exchange =
-        make_all_reduce_exchange(*replicas, {.optimizer = optimizer_rule(job),
-                                             .trained = trained_ranges(layout),
-                                             .clip_norm = clip_norm,
-                                             .overlap = l.overlap,
-                                             .squares_of_all = squares_of_all,
-                                             .counted = counted_ranges(layout),
-                                             .of_experts = ranges_of_experts(layout),
-                                             .expert_replicas = expert_replicas});
-  if (l.pipeline > 1)
+  if (l.zero_stage > 0) {
+    ZeroOptions options{.optimizer = optimizer_rule(job),
+                        .trained = trained_ranges(layout),
+                        .blocks = exchange_blocks(job.model, layout),
+                        .stage = l.zero_stage,
+                        .clip_norm = clip_norm,
+                        .overlap = l.overlap,
+                        .squares_of_all = squares_of_all,
+                        .counted = counted_ranges(layout_at(job, l, placed_alike, place.pipeline)),
+                        .expert_replicas = expert_replicas};
+    zero = maker ? maker->make_zero(rank, std::move(options))
+                 : make_zero_exchange(*replicas, std::move(options));
+  } else {
+    AllReduceOptions options{.optimizer = optimizer_rule(job),
+                             .trained = trained_ranges(layout),
+                             .clip_norm = clip_norm,
+                             .overlap = l.overlap,
+                             .squares_of_all = squares_of_all,
+                             .counted = counted_ranges(layout),
+                             .of_experts = ranges_of_experts(layout),
+                             .expert_replicas = expert_replicas};
+    training.exchange = maker ? maker->make_all_reduce(rank, std::move(options))
+                              : make_all_reduce_exchange(*replicas, std::move(options));
+  }
+  ZeroExchange* const gathers = l.zero_stage == 3 ? zero.get() : nullptr;
+  if (maker)
+    training.runtime = maker->make_runtime(rank, placed, gathers);
+  else if (l.pipeline > 1)
     training.runtime = make_pipeline_runtime(
         job.model, placed, l, {*training.groups->pipeline, *training.groups->pipeline_back},
-        workers, l.zero_stage == 3 ? zero.get() : nullptr);
+        workers, gathers);
   else if (l.zero_stage >= 2)
-    training.runtime =
-        make_sharded_runtime(job.model, placed, workers, l.zero_stage == 3 ? zero.get() : nullptr);
+    training.runtime = make_sharded_runtime(job.model, placed, workers, gathers);
   else
     training.runtime = make_cpu_runtime(job.model, placed, workers);
   if (zero) training.exchange = std::move(zero);

@@ -87,15 +87,11 @@ TEST_CASE("which scenarios reckon-worker would not train as planned: fewer with 
   // Each with what keeps it; a scenario that is left out here exports without a warning.
   const std::map<std::string, std::vector<std::string>> known{
       {"elastic-spot", {"do not restart elastic"}},
-      {"flex-start-or-spot", {"train on CPUs"}},
       {"gpt3-175b-1024-a100", {"train on CPUs"}},
-      {"karpenter-or-cluster-autoscaler", {"train on CPUs"}},
-      {"llama3-8b-spot-or-on-demand", {"train on CPUs"}},
-      {"llama3-8b-zero3", {"train on CPUs"}},
       {"mixed-pipeline", {"train on CPUs"}},
       {"mixtral-rails", {"has no CUDA kernel", "train on CPUs"}},
       {"recommender-sparse-servers", {"more than 2^24", "has no CUDA kernel", "train on CPUs"}},
-      {"warm-spare-small", {"train on CPUs", "do not restart warm_spare"}}};
+      {"warm-spare-small", {"do not restart warm_spare"}}};
   const Workspace w;
   for (const auto& file : std::filesystem::directory_iterator(RECKON_SOURCE_DIR "/scenarios")) {
     if (file.path().extension() != ".yaml") continue;

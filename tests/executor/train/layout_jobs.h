@@ -46,6 +46,8 @@ struct LayoutRun {
   std::vector<double> scales;
 };
 using AtEnd = std::function<void(Trainer&, GradientExchange&, Communicator&)>;
+/// What a rank trains on, made in its thread; empty: a CPU.
+using RankMaker = std::function<std::unique_ptr<LayoutMaker>()>;
 
 /// Behind take_final_values().
 inline void take_tensors(Trainer& trainer, LayoutRun& run) {
@@ -59,14 +61,16 @@ inline void take_tensors(Trainer& trainer, LayoutRun& run) {
 }
 
 inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std::int64_t steps,
-                            const AtEnd& at_end = {}, float first_scale = LossScale::kFirst) {
+                            const AtEnd& at_end = {}, float first_scale = LossScale::kFirst,
+                            const RankMaker& maker = {}) {
+  const std::unique_ptr<LayoutMaker> made = maker ? maker() : nullptr;
   Workers workers(1);
   const auto data = open_data({}, {}, job.model, 9, 40);
   const RuntimeOptions passes{.batch = job.strategy.layout.micro_batch,
                               .recompute = job.strategy.layout.recompute,
                               .seed = 4,
                               .rounding = rounding_of(job.precision)};
-  LayoutTraining training = make_layout_training(job, peers, passes, workers);
+  LayoutTraining training = make_layout_training(job, peers, passes, workers, made.get());
   GradientExchange& exchange = *training.exchange;
   Trainer trainer(
       job.model,
@@ -104,7 +108,8 @@ inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std
 /// By rank. What a rank throws is thrown here.
 inline std::vector<LayoutRun> train_under(const PlannedWorkload& job, std::int64_t steps,
                                           const AtEnd& at_end = {},
-                                          float first_scale = LossScale::kFirst) {
+                                          float first_scale = LossScale::kFirst,
+                                          const RankMaker& maker = {}) {
   const int ranks = job.strategy.workers;
   auto communicators = make_thread_communicators(ranks, Seconds{60});
   std::vector<LayoutRun> runs(static_cast<std::size_t>(ranks));
@@ -114,7 +119,7 @@ inline std::vector<LayoutRun> train_under(const PlannedWorkload& job, std::int64
     threads.emplace_back([&, mine = std::move(c)]() mutable {
       const auto k = static_cast<std::size_t>(mine->rank());
       try {
-        runs[k] = train_rank(job, *mine, steps, at_end, first_scale);
+        runs[k] = train_rank(job, *mine, steps, at_end, first_scale, maker);
       } catch (const std::exception&) {
         failures[k] = std::current_exception();
       }

@@ -108,6 +108,10 @@ inline cudaError_t cudaGetDeviceCount(int* n) {
   return cudaSuccess;
 }
 inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+inline cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
 template <class T>
 cudaError_t cudaMalloc(T** p, std::size_t bytes) {
   // Rounded up to lines and no further, so that the address sanitizer sees what goes past the end.

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 // A block at a time, a warp at a time, a lane at a time until it waits for others. Fibers begin by
@@ -34,6 +35,7 @@ const std::function<void()>* body = nullptr;
 alignas(16) unsigned char dynamic[256 * 1024];
 std::vector<Slot> slots_of_warp;
 bool reversed = false;
+std::mutex one_at_a_time;  // launches of ranks that are threads
 
 void stop(const char* why) {
   std::fprintf(stderr, "emulated device: %s (block %u %u %u)\n", why, here.block.x, here.block.y,
@@ -110,6 +112,7 @@ void run_block() {
 }  // namespace
 
 void run(dim3 grid, dim3 block, std::size_t shared, const std::function<void()>& kernel) {
+  const std::lock_guard lock(one_at_a_time);
   if (shared > sizeof(dynamic)) stop("too much shared memory");
   std::memset(dynamic, 0x7f, sizeof(dynamic));  // never what the kernel hopes for
   body = &kernel;

@@ -1,0 +1,54 @@
+#include "executor/cuda/device_layouts.h"
+
+#include <utility>
+
+#include "executor/cuda/device_runtime.h"
+#include "executor/cuda/device_zero_exchange.h"
+#include "executor/train/layouts/exchange_blocks.h"
+
+namespace reckon::cuda {
+namespace {
+
+class DeviceLayouts final : public LayoutMaker {
+ public:
+  DeviceLayouts(DevicePrecision precision, cudaStream_t stream, GroupMaker groups)
+      : precision_(precision), stream_(stream), make_group_(std::move(groups)) {}
+
+  std::unique_ptr<ZeroExchange> make_zero(const RankInLayout& rank, ZeroOptions options) override {
+    prepare(rank);
+    return make_device_zero_exchange(*replicas_, rank.replicas, std::move(options), *parameters_,
+                                     stream_);
+  }
+  std::unique_ptr<GradientExchange> make_all_reduce(const RankInLayout& rank,
+                                                    AllReduceOptions options) override {
+    prepare(rank);
+    return make_device_exchange(replicas_.get(), std::move(options), rank.parameters, stream_);
+  }
+  std::unique_ptr<StepRuntime> make_runtime(const RankInLayout& rank, const RuntimeOptions& passes,
+                                            ZeroExchange* gathers) override {
+    return make_device_runtime(rank.model, passes, *parameters_, {}, gathers, precision_, stream_);
+  }
+
+ private:
+  void prepare(const RankInLayout& rank) {
+    replicas_ = make_group_(rank.replicas);
+    parameters_ = std::make_unique<DeviceParameters>(rank.parameters,
+                                                     exchange_blocks(rank.model, rank.parameters),
+                                                     rank.layout.zero_stage, precision_, stream_);
+  }
+
+  const DevicePrecision precision_;
+  cudaStream_t stream_;
+  const GroupMaker make_group_;
+  std::unique_ptr<ReducingGroup> replicas_;
+  std::unique_ptr<DeviceParameters> parameters_;
+};
+
+}  // namespace
+
+std::unique_ptr<LayoutMaker> make_device_layouts(DevicePrecision precision, cudaStream_t stream,
+                                                 GroupMaker groups) {
+  return std::make_unique<DeviceLayouts>(precision, stream, std::move(groups));
+}
+
+}  // namespace reckon::cuda
