@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "sim/queue/queue_question.h"
+
 using namespace reckon;
 
 namespace {
