@@ -114,9 +114,6 @@ int simulate_queue(const LoadedScenario& loaded, const SimulateOptions& options)
   const TraceResult result = answer_trace(*loaded.trace, options);
   print(options.format == OutputFormat::json ? queue_json(result) : queue_table(result));
   if (options.csv.empty() && options.html.empty() && options.trace.empty()) return kDone;
-  if (result.karpenter && (!options.html.empty() || !options.trace.empty()))
-    throw UsageError(
-        "--html and --trace show nodes that stay, and Karpenter makes these: use --csv");
   TraceQuestion asked = *loaded.trace;
   asked.seed = result.seed;
   const auto record = record_queue(asked);

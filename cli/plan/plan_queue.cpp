@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -55,8 +56,6 @@ const PoolSpec& varied_pool(const PlanOptions& options, const Scenario& scenario
     found = std::find_if(pools.begin(), pools.end(),
                          [&](const PoolSpec& pool) { return pool.name == options.pool; });
   if (found == pools.end()) {
-    if (pools.empty() && scenario.cluster.autoscaler == AutoscalerKind::karpenter)
-      throw UsageError("Karpenter makes the nodes: 'reckon plan' varies a pool of cluster.pools");
     if (pools.empty())
       throw UsageError("the nodes are a list: 'reckon plan' varies a pool of cluster.pools");
     std::vector<std::string> names;
@@ -65,6 +64,47 @@ const PoolSpec& varied_pool(const PlanOptions& options, const Scenario& scenario
                                  options.pool, fmt::join(names, ", ")));
   }
   return *found;
+}
+
+/// What varies: nodes of a pool, or GPUs of a NodePool's limits.
+struct VariedNumber {
+  std::string pool;
+  Varied varied = Varied::nodes_of_pool;
+  std::optional<int> now;                  // nullopt: no limit
+  std::function<std::string(int)> change;  // as of --set
+};
+
+VariedNumber nodes_of(const PoolSpec& pool) {
+  return {pool.name, Varied::nodes_of_pool, pool.nodes.initial, [name = pool.name](int nodes) {
+            return fmt::format("cluster.pools.{}.nodes={}", name, nodes);
+          }};
+}
+
+/// Those of --pool, or of the only NodePool.
+VariedNumber gpus_of_node_pool(const PlanOptions& options, const KarpenterSpec& karpenter) {
+  std::vector<std::string> names;
+  for (const NodePoolSpec& node_pool : karpenter.node_pools) names.push_back(node_pool.name);
+  if (options.pool.empty() && names.size() > 1)
+    throw UsageError(fmt::format("--pool says whose limit of GPUs varies; NodePools: {}",
+                                 fmt::join(names, ", ")));
+  const auto found = options.pool.empty() ? karpenter.node_pools.begin()
+                                          : std::ranges::find(karpenter.node_pools, options.pool,
+                                                              &NodePoolSpec::name);
+  if (found == karpenter.node_pools.end())
+    throw UsageError(fmt::format("--pool {}: there is no such NodePool; there are: {}",
+                                 options.pool, fmt::join(names, ", ")));
+  // The key has a dot, so the limits are set together.
+  std::string others;
+  const NodePoolLimits& limits = found->limits;
+  if (limits.cpu) others += fmt::format(", cpu: {}", *limits.cpu);
+  if (limits.memory)
+    others += fmt::format(", memory: {}B", static_cast<std::int64_t>(limits.memory->v));
+  if (limits.nodes) others += fmt::format(", nodes: {}", *limits.nodes);
+  return {found->name, Varied::gpus_of_node_pool, limits.gpus,
+          [name = found->name, others](int gpus) {
+            return fmt::format("cluster.karpenter.nodePools.{}.limits={{nvidia.com/gpu: {}{}}}",
+                               name, gpus, others);
+          }};
 }
 
 constexpr double kSecondsOfWeek = 7 * 86'400.0;
@@ -87,13 +127,30 @@ std::optional<double> cost_of_all(const Scenario& scenario) {
   return cost;
 }
 
-/// With what an overflow costs, which is nothing where there is none; nullopt: unknown.
-std::optional<double> cost_with_overflow(const Scenario& scenario, const TraceResult& result) {
+/// With what an overflow costs, which is nothing where there is none, or of what Karpenter made;
+/// nullopt: unknown.
+std::optional<double> cost_with(const Scenario& scenario, const TraceResult& result) {
+  if (result.karpenter) {
+    if (!result.cost_usd || result.makespan_seconds.value_or(0) <= 0) return std::nullopt;
+    return *result.cost_usd / *result.makespan_seconds * kSecondsOfWeek * result.usd_rate;
+  }
   const auto own = cost_of_all(scenario);
   if (!own || !result.overflow_jobs) return own;
   if (!result.overflow_usd || result.makespan_seconds.value_or(0) <= 0) return std::nullopt;
   return *own + *result.overflow_usd / *result.makespan_seconds * kSecondsOfWeek *
                     (scenario.prices ? scenario.prices->usd_rate.value_or(1) : 1);
+}
+
+/// Of Karpenter, what costs nobody a machine: to move running pods or not, and the fullest or the
+/// emptiest node for a pod.
+std::vector<std::string> other_settings(const Scenario& scenario) {
+  if (scenario.cluster.autoscaler != AutoscalerKind::karpenter) return {};
+  const auto& kubernetes = scenario.cluster.scheduler->kubernetes;
+  const bool packs = kubernetes && kubernetes->scoring == ScoringStrategy::most_allocated;
+  return {
+      fmt::format("cluster.karpenter.doNotDisrupt={}", !scenario.cluster.karpenter->do_not_disrupt),
+      fmt::format("cluster.scheduler.kubernetes.scoringStrategy={}",
+                  packs ? "LeastAllocated" : "MostAllocated")};
 }
 
 /// Orders that need no more than the list, besides that of the scenario.
@@ -111,7 +168,11 @@ Expected<int> answer_nodes(const PlanOptions& options, const ScenarioFile& file,
                            const LoadedCatalog& catalog) {
   refuse_options_of_one_job(options);
   const Expectation limit = limit_of(options);
-  const PoolSpec& pool = varied_pool(options, file.scenario);
+  const Scenario& scenario = file.scenario;
+  const bool karpenter = scenario.cluster.autoscaler == AutoscalerKind::karpenter;
+  const PoolSpec* const pool = karpenter ? nullptr : &varied_pool(options, scenario);
+  const VariedNumber varied =
+      karpenter ? gpus_of_node_pool(options, *scenario.cluster.karpenter) : nodes_of(*pool);
   ProgressLine line;
   const auto show = line.text_callback();
   const auto load_with = [&](const std::string& change) {
@@ -125,14 +186,22 @@ Expected<int> answer_nodes(const PlanOptions& options, const ScenarioFile& file,
     changes.overrides.emplace_back(rest);
     return load_all(options.files.front(), changes, catalog);
   };
-  auto found =
-      fewest_nodes(pool.name, pool.nodes.initial, limit, [&](int nodes) -> Expected<TraceResult> {
-        if (show) show(fmt::format("{} nodes of {}", nodes, pool.name));
-        auto loaded = load_with(fmt::format("cluster.pools.{}.nodes={}", pool.name, nodes));
-        if (!loaded) return tl::unexpected(std::move(loaded.error()));
-        return answer_trace(std::move(*loaded->trace), options);
-      });
+  std::optional<TraceResult> as_is;
+  if (karpenter) {
+    auto loaded = load_all(options.files.front(), options, catalog);
+    if (!loaded) return tl::unexpected(std::move(loaded.error()));
+    as_is = answer_trace(std::move(*loaded->trace), options);
+  }
+  const int now = varied.now ? *varied.now : static_cast<int>(as_is->gpus);
+  auto found = fewest_nodes(varied.pool, now, limit, [&](int nodes) -> Expected<TraceResult> {
+    if (show) show(fmt::format("{}: {}", varied.pool, nodes));
+    auto loaded = load_with(varied.change(nodes));
+    if (!loaded) return tl::unexpected(std::move(loaded.error()));
+    return answer_trace(std::move(*loaded->trace), options);
+  });
   if (!found) return tl::unexpected(found.error());
+  found->varied = varied.varied;
+  found->limited_now = varied.now.has_value();
   const auto try_change = [&](const std::string& change,
                               std::optional<SchedulingPolicy> policy) -> Expected<void> {
     auto loaded = load_with(change);
@@ -142,19 +211,23 @@ Expected<int> answer_nodes(const PlanOptions& options, const ScenarioFile& file,
     const auto value = value_of(limit, result);
     found->changes.push_back({change, policy, value,
                               value && holds(*value, limit.comparison, limit.value),
-                              cost_with_overflow(loaded->file.scenario, result)});
+                              cost_with(loaded->file.scenario, result)});
     return {};
   };
   for (const SchedulingPolicy policy : other_policies(file.scenario.cluster.scheduler->policy))
     if (auto done = try_change(fmt::format("cluster.scheduler.policy={}", to_text(policy)), policy);
         !done)
       return tl::unexpected(std::move(done.error()));
-  for (const std::string& change : options.tries)
+  std::vector<std::string> changes = other_settings(scenario);
+  changes.insert(changes.end(), options.tries.begin(), options.tries.end());
+  for (const std::string& change : changes)
     if (auto done = try_change(change, std::nullopt); !done)
       return tl::unexpected(std::move(done.error()));
-  found->cost_now = cost_of_all(file.scenario);
+  found->cost_now = as_is ? cost_with(scenario, *as_is) : cost_of_all(scenario);
+  if (karpenter)
+    for (NodesTried& tried : found->tried) tried.cost_of_week = cost_with(scenario, tried.result);
   if (file.scenario.prices) found->currency = file.scenario.prices->currency;
-  found->cost_of_week = cost_of_week(pool, file.scenario.prices);
+  if (pool != nullptr) found->cost_of_week = cost_of_week(*pool, file.scenario.prices);
   if (!options.memo.empty())
     write_file(options.memo, nodes_memo(*found, question_of(read_text(options.files.front()))));
   print(options.format == OutputFormat::json ? nodes_json(*found) : nodes_table(*found));

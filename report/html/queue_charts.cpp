@@ -117,13 +117,20 @@ Chart gpus_over_time(const QueuePicture& p) {
   const QueueSeries& s = p.series;
   std::vector<double> free;
   for (std::size_t k = 0; k < s.in_use.size(); ++k)
-    free.push_back(std::max(0.0, s.gpus - s.in_use[k] - s.stranded[k]));
-  const double used = mean_of(s.in_use) / s.gpus, stranded = mean_of(s.stranded) / s.gpus;
+    free.push_back(std::max(0.0, s.there[k] - s.in_use[k] - s.stranded[k]));
+  const double there = mean_of(s.there);
+  const double used = there > 0 ? mean_of(s.in_use) / there : 0;
+  const double stranded = there > 0 ? mean_of(s.stranded) / there : 0;
   Chart chart{"gpus", "GPUs in use, and free ones that jobs cannot use", "", {}, {}, {}};
   chart.note = fmt::format(
       "On average {} in use and {} free on nodes where the pods that usually come do not fit "
       "(fragmentation, Weng et al. 2023).",
       format_percent(used), format_percent(stranded));
+  if (!p.occupancy.stays.empty())
+    chart.note += fmt::format(
+        " Nodes count from their request; {:.3g} GPUs on average, at most "
+        "{:.3g}.",
+        there, s.gpus);
   chart.legend = {
       {"var(--main)", "in use"}, {"var(--hot)", "free, but stranded"}, {"var(--mist)", "free"}};
   Json values = steps_of(p, s.in_use, "in use", "var(--main)");
@@ -207,7 +214,8 @@ std::optional<Chart> waits_by_class(const QueuePicture& p) {
 }
 
 Chart node_heat(const QueuePicture& p) {
-  const auto use = node_use(p.holdings, p.groups, p.series);
+  const auto use = node_use(p.occupancy, p.series), there = node_presence(p.occupancy, p.series);
+  const bool come_and_go = !p.occupancy.stays.empty();
   // Of many nodes some share a row.
   const std::size_t rows = std::min<std::size_t>(use.size(), kMostRowsOfHeat);
   const double width = p.series.span.count() / p.unit.seconds;
@@ -219,24 +227,33 @@ Chart node_heat(const QueuePicture& p) {
                                  ? p.nodes[first]
                                  : fmt::format("{} .. {}", p.nodes[first], p.nodes[last - 1]);
     order.push_back(name);
-    double all = 0;
+    double all = 0, present = 0;
     for (std::size_t k = 0; k < p.series.in_use.size(); ++k) {
-      double share = 0;
-      for (std::size_t n = first; n < last; ++n) share += use[n][k] / double(last - first);
-      all += share;
+      double in_use = 0, of = 0;
+      for (std::size_t n = first; n < last; ++n) in_use += use[n][k], of += there[n][k];
+      all += in_use;
+      present += of;
+      if (of <= 0) continue;  // nothing is drawn
+      const double share = in_use / of;
       values.push_back({{"node", name},
                         {"at", double(k) * width},
                         {"to", double(k + 1) * width},
                         {"share", std::min(1.0, std::round(share * 1e4) / 1e4)}});
     }
-    chart.numbers.rows.push_back({name, format_percent(all / double(p.series.in_use.size()))});
+    chart.numbers.rows.push_back({name, format_percent(present > 0 ? all / present : 0)});
   }
   chart.note = fmt::format(
       "Dark: all GPUs of the node are in use; each cell is {}{}.", format_duration(p.series.span),
       rows < use.size() ? fmt::format(" of {} nodes together", use.size() / rows) : "");
+  if (come_and_go)
+    chart.note += fmt::format(
+        " {} nodes came and went; each row shows one of its kind after the other, from request to "
+        "end.",
+        p.occupancy.stays.size());
   const int height = std::clamp(int(rows) * 14, 60, rows > 32 ? int(rows) * 8 : kHeatHeight);
-  chart.spec = chart_head(
-      fmt::format("{} nodes over time, by the share of their GPUs in use", use.size()), height);
+  chart.spec = chart_head(fmt::format("{} {} over time, by the share of their GPUs in use",
+                                      use.size(), come_and_go ? "rows of nodes" : "nodes"),
+                          height);
   chart.spec["data"] = {{"values", std::move(values)}};
   chart.spec["mark"] = {{"type", "bar"}, {"height", {{"band", 0.94}}}, {"color", "var(--main)"}};
   chart.spec["encoding"] = {{"x",

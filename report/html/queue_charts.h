@@ -14,8 +14,7 @@ namespace reckon::html {
 struct QueuePicture {
   const JobList& list;
   const QueueRun& run;
-  std::span<const Holding> holdings;
-  std::span<const NodeGroup> groups;
+  Occupancy occupancy;
   std::vector<std::string> nodes;  // names
   QueueSeries series;
   TimeUnit unit;  // of the axis of time

@@ -41,24 +41,25 @@ std::string queue_html(const QueueReport& r, const HtmlAssets& assets) {
   Page page(result.scenario + " - reckon");
   page.heading(result.scenario);
   if (!r.asked.empty()) page.paragraph(r.asked, "question");
-  page.facts({wait_fact("Wait", result.waiting), wait_fact("Submit to end", result.completion),
-              Page::Fact{"GPUs in use",
-                         result.utilization ? format_percent(*result.utilization) : "unknown",
-                         fmt::format("of {}, from the first submit to the last end",
-                                     format_count(result.gpus))}});
+  page.facts(
+      {wait_fact("Wait", result.waiting), wait_fact("Submit to end", result.completion),
+       Page::Fact{"GPUs in use",
+                  result.utilization ? format_percent(*result.utilization) : "unknown",
+                  fmt::format("of {}, from {}", format_count(result.gpus),
+                              result.karpenter ? "each node's request to its end; so many at most"
+                                               : "the first submit to the last end")}});
   page.paragraph(
       fmt::format("{} jobs under policy {}, {} of them measured. The charts show one replication.",
                   format_count(double(result.jobs)), to_text(result.policy),
                   format_count(double(result.measured))));
   page.warnings("Notes", result.warnings);
-  html::QueuePicture picture{
-      r.record.list,
-      r.record.run,
-      r.record.holdings,
-      question.groups,
-      node_names(question.groups, question.group_names),
-      queue_series(r.record.list, r.record.run, r.record.holdings, question.groups, kSpansOfPage),
-      {3600, "h"}};
+  const Occupancy occupancy = occupancy_of(question, r.record);
+  html::QueuePicture picture{r.record.list,
+                             r.record.run,
+                             occupancy,
+                             node_names(question, r.record),
+                             queue_series(r.record.list, r.record.run, occupancy, kSpansOfPage),
+                             {3600, "h"}};
   if (picture.series.in_use.empty()) {
     page.footer("reckon simulate: no job ran.");
     return page.text(assets);
@@ -69,8 +70,7 @@ std::string queue_html(const QueueReport& r, const HtmlAssets& assets) {
   if (const auto waits = html::waits_by_class(picture)) page.chart(*waits);
   page.chart(html::node_heat(picture));
   if (const std::size_t job = typical_wait(r.record.run); job != kNoJob) {
-    const JobStory story =
-        story_of(job, r.record.list, r.record.run, r.record.holdings, question.groups);
+    const JobStory story = story_of(job, r.record.list, r.record.run, occupancy);
     if (const auto chart = html::story_chart(picture, story)) page.chart(*chart);
   }
   add_teams(page, result);

@@ -33,9 +33,13 @@ std::string story_text(const QueuePicture& p, const JobStory& story) {
           ? fmt::format("{} asks for {} GPU{}", job_name(p, story.job), gpus, gpus == 1 ? "" : "s")
           : fmt::format("{} asks for {} {}", job_name(p, story.job), gpus, device);
   text[0] = 'J';
-  if (story.largest > 0 && gpus > story.largest)
+  if (story.largest > 0 && gpus > story.largest && p.occupancy.stays.empty())
     text += fmt::format(", {} whole nodes{}", gpus / story.largest,
                         gpus % story.largest > 0 ? " and a part of one more" : "");
+  const JobOwner& owner = p.list.jobs[story.job].owner;
+  const std::string level = owner.topology < 0 ? "" : p.list.names.topologies.name(owner.topology);
+  if (!level.empty())
+    text += fmt::format(", {} of one {}", owner.topology_required ? "all" : "if possible", level);
   text +=
       fmt::format(". It came {} after the first job, when {} jobs waited and {} {} were free",
                   format_duration(to_seconds(times.submit - p.series.begin)), story.waiting_before,
@@ -43,20 +47,37 @@ std::string story_text(const QueuePicture& p, const JobStory& story) {
   if (!times.start) return text + ", and never started.";
   const Seconds waited = to_seconds(*times.start - times.submit);
   text += fmt::format(". It waited {}", format_duration(waited));
-  if (story.enough_free > 0.005)
+  const bool come_and_go = !p.occupancy.stays.empty();
+  constexpr double kWorthSaying = 0.005;
+  if (story.too_scattered > kWorthSaying)
+    text += fmt::format("; for {} of that as many GPUs as it asks for were free, but not on {}",
+                        format_percent(story.too_scattered),
+                        come_and_go            ? "nodes with enough for a pod"
+                        : gpus > story.largest ? "whole nodes"
+                                               : "one node");
+  if (story.kept_for_others > kWorthSaying)
+    text +=
+        fmt::format("; for {} of that it would have fit, {}", format_percent(story.kept_for_others),
+                    come_and_go     ? "but for CPUs and memory, or nodes that were not ready"
+                    : level.empty() ? "but GPUs were kept for jobs before it, or from it"
+                                    : "but GPUs were kept for jobs before it, or of several "
+                                      "domains");
+  if (story.until_ready)
     text += fmt::format(
-        "; for {} of that as many GPUs as it asks for were free, but {} or kept for jobs before it",
-        format_percent(story.enough_free),
-        gpus > story.largest ? "not on whole nodes" : "not on one node");
+        "; the last of its nodes was asked for {} after its submit and was there "
+        "{} later",
+        format_duration(to_seconds(*story.until_asked)),
+        format_duration(to_seconds(*story.until_ready)));
   if (story.overtook > 0)
     text += fmt::format("; {} jobs that came later started before it", story.overtook);
   for (std::size_t k = 0; k < story.held.size(); ++k) {
     const HeldSpan& span = story.held[k];
     text += fmt::format(". It {} on {}", k == 0 ? "started" : "went on", nodes_text(span));
     if (k + 1 < story.held.size())
-      text += fmt::format(", was preempted after {} and waited {} more",
-                          format_duration(to_seconds(span.end - span.begin)),
-                          format_duration(to_seconds(story.held[k + 1].begin - span.end)));
+      text +=
+          fmt::format(", was {} after {} and waited {} more", come_and_go ? "evicted" : "preempted",
+                      format_duration(to_seconds(span.end - span.begin)),
+                      format_duration(to_seconds(story.held[k + 1].begin - span.end)));
     else
       text +=
           fmt::format(" and ended {} later", format_duration(to_seconds(span.end - span.begin)));
@@ -80,7 +101,7 @@ std::optional<Chart> story_chart(const QueuePicture& p, const JobStory& story) {
   Chart chart{
       "story", "One job that waited long", "", {}, {}, {{"node", "job", "GPUs", "from", "to"}, {}}};
   for (const int node : nodes) order.push_back(p.nodes[std::size_t(node)]);
-  for (const Holding& h : p.holdings) {
+  for (const Holding& h : p.occupancy.holdings) {
     const bool shown = std::ranges::find(nodes, h.part.node) != nodes.end();
     if (!shown || h.end <= times.submit || h.begin >= *times.end) continue;
     const bool own = h.job == story.job;

@@ -32,9 +32,12 @@ std::string nodes_made_text(const TraceResult& r) {
 
 std::string consolidation_text(const TraceResult& r) {
   const KarpenterAnswer& made = *r.karpenter;
-  return fmt::format("{} empty nodes, {} of several at a time, {} alone; {} replacements",
+  const std::string reclaimed =
+      made.reclaims ? fmt::format("; the provider took {} spot nodes back", amount(*made.reclaims))
+                    : "";
+  return fmt::format("{} empty nodes, {} of several at a time, {} alone; {} replacements{}",
                      amount(made.empty), amount(made.several), amount(made.single),
-                     amount(made.replacements));
+                     amount(made.replacements), reclaimed);
 }
 
 Json json_of_karpenter(const TraceResult& r) {
@@ -53,6 +56,7 @@ Json json_of_karpenter(const TraceResult& r) {
             {"several", reckon::number(made.several)},
             {"single", reckon::number(made.single)}}},
           {"replacements", reckon::number(made.replacements)},
+          {"reclaimed_nodes", made.reclaims ? reckon::number(*made.reclaims) : Json()},
           {"starved_jobs", reckon::number(made.starved)},
           {"by_instance_type", std::move(nodes)}};
 }

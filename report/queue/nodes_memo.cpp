@@ -18,8 +18,19 @@ std::string of_a_week(const FewestNodes& found, std::optional<double> cost) {
   return cost ? fmt::format("{} {}", format_count(std::round(*cost)), found.currency) : "unknown";
 }
 
+const NodesTried* tried_with(const FewestNodes& found, int nodes) {
+  const auto at = std::ranges::find(found.tried, nodes, &NodesTried::nodes);
+  return at == found.tried.end() ? nullptr : &*at;
+}
+
 /// What `nodes` of the pool cost a week beside what the cluster has now.
 std::string more_for(const FewestNodes& found, int nodes) {
+  if (found.varied == Varied::gpus_of_node_pool) {
+    const NodesTried* tried = tried_with(found, nodes);
+    if (tried == nullptr || !tried->cost_of_week || !found.cost_now) return "unknown";
+    const double cost = std::round(*tried->cost_of_week - *found.cost_now);
+    return cost == 0 ? "0" : (cost > 0 ? "+" : "-") + of_a_week(found, std::abs(cost));
+  }
   const int more = nodes - found.now;
   if (more == 0) return "0";
   if (!found.cost_of_week) return "unknown";
@@ -45,31 +56,35 @@ const ChangeTried* cheapest_change(const FewestNodes& found) {
   }
   if (best == nullptr || !found.fewest) return best;
   if (*found.fewest <= found.now) return nullptr;
-  const bool nodes_cheaper =
-      found.cost_of_week &&
-      (*found.fewest - found.now) * *found.cost_of_week < *more_for(found, *best);
+  const NodesTried* const at = tried_with(found, *found.fewest);
+  const auto week = at == nullptr ? std::nullopt : week_with(found, *at);
+  const auto now = found.varied == Varied::gpus_of_node_pool ? found.cost_now
+                   : found.cost_of_week ? std::optional(found.now * *found.cost_of_week)
+                                        : std::nullopt;
+  const bool nodes_cheaper = week && now && *week - *now < *more_for(found, *best);
   return nodes_cheaper ? nullptr : best;
 }
 
-const NodesTried* tried_with(const FewestNodes& found, int nodes) {
-  const auto at = std::ranges::find(found.tried, nodes, &NodesTried::nodes);
-  return at == found.tried.end() ? nullptr : &*at;
-}
-
 std::string with_nodes(const FewestNodes& found) {
-  if (!found.fewest) return "No number of nodes keeps the limit: more nodes change nothing.";
+  if (!found.fewest)
+    return found.varied == Varied::nodes_of_pool
+               ? "No number of nodes keeps the limit: more nodes change nothing."
+               : "No limit of GPUs keeps it: more GPUs change nothing.";
   const NodesTried* const at = tried_with(found, *found.fewest);
-  std::string text = *found.fewest == found.now
-                         ? fmt::format("**The {} nodes of pool {} are enough**", found.now,
-                                       markdown_safe(found.pool))
-                         : fmt::format("**{} nodes of pool {}** in place of {}", *found.fewest,
-                                       markdown_safe(found.pool), found.now);
+  std::string text =
+      *found.fewest == found.now
+          ? fmt::format("**The {} are enough**", markdown_safe(amount_of_pool(found, found.now)))
+          : fmt::format("**{}** in place of {}",
+                        markdown_safe(amount_of_pool(found, *found.fewest)),
+                        found.limited_now ? std::to_string(found.now) : "no limit");
   if (at != nullptr && at->value)
     text += fmt::format(": {} is {}", metric_of(found), value_text(found, *at->value));
   if (*found.fewest != found.now)
-    text += found.cost_of_week ? fmt::format(", for **{} a week**", more_for(found, *found.fewest))
-                               : std::string(" (the nodes have no price)");
-  return text + ". One node fewer is too few.";
+    text += at != nullptr && week_with(found, *at)
+                ? fmt::format(", for **{} a week**", more_for(found, *found.fewest))
+                : std::string(" (the nodes have no price)");
+  return text + (found.varied == Varied::nodes_of_pool ? ". One node fewer is too few."
+                                                       : ". One GPU fewer is too few.");
 }
 
 std::string name_of(const ChangeTried& change) {
@@ -82,8 +97,8 @@ std::string nodes_recommendation(const FewestNodes& found) {
   if (const ChangeTried* const best = cheapest_change(found)) {
     const std::string more = more_a_week(found, *best);
     out += fmt::format(
-        "**{} on the {} nodes that are there**: {} is {}, {}.\n\nWithout it: ", name_of(*best),
-        found.now, metric_of(found), value_text(found, *best->value),
+        "**{} {}**: {} is {}, {}.\n\nWithout it: ", name_of(*best), as_it_is(found),
+        metric_of(found), value_text(found, *best->value),
         best->policy || more.empty() ? "and no node is bought" : "for **" + more + " a week**");
   }
   return out + with_nodes(found) + "\n\n";
@@ -97,7 +112,7 @@ std::string nodes_alternatives(const FewestNodes& found) {
     return of ? value_text(found, *of) : std::string("unknown");
   };
   for (const NodesTried& t : found.tried)
-    out += markdown_row({fmt::format("{} nodes", t.nodes), value(t.value), yes_or_no(t.holds),
+    out += markdown_row({amount_of(found, t.nodes), value(t.value), yes_or_no(t.holds),
                          t.result.utilization ? format_percent(*t.result.utilization) : "-",
                          more_for(found, t.nodes)});
   for (const ChangeTried& c : found.changes) {
@@ -116,6 +131,8 @@ std::string nodes_risks(const FewestNodes& found) {
       "## Risks\n\n"
       "- The same jobs come, however long they wait. Where waits fall, people submit more.\n"
       "- No node fails or is down.\n";
+  if (found.varied == Varied::gpus_of_node_pool)
+    out += "- Whatever Karpenter asks for, the provider gives: no stock-out is simulated.\n";
   if (found.tried.empty()) return out + "\n";
   const TraceResult& any = found.tried.front().result;
   if (any.never > 0)
@@ -127,6 +144,10 @@ std::string nodes_risks(const FewestNodes& found) {
 }
 
 std::string nodes_prices(const FewestNodes& found) {
+  if (found.varied == Varied::gpus_of_node_pool)
+    return "## Prices\n\n" + markdown_header({"", "a week"}) +
+           markdown_row({"the nodes that Karpenter makes now", of_a_week(found, found.cost_now)}) +
+           "\n";
   return "## Prices\n\n" + markdown_header({"", "a week"}) +
          markdown_row({fmt::format("a node of pool {}", markdown_safe(found.pool)),
                        of_a_week(found, found.cost_of_week)}) +
@@ -146,8 +167,10 @@ std::string nodes_memo(const FewestNodes& found, std::string_view question) {
   std::string title = found.tried.empty() ? found.pool : found.tried.front().result.scenario;
   std::string out = fmt::format("# {}\n\n## Question\n\n", markdown_safe(title));
   if (!question.empty()) out += markdown_safe(question) + "\n\n";
-  out += fmt::format("The limit is {}; the nodes of pool {} vary.\n\n",
-                     markdown_safe(found.limit.text), markdown_safe(found.pool));
+  out += fmt::format(
+      "The limit is {}; {} {} vary.\n\n", markdown_safe(found.limit.text),
+      found.varied == Varied::nodes_of_pool ? "the nodes of pool" : "the GPUs of NodePool",
+      markdown_safe(found.pool));
   return out + nodes_recommendation(found) + nodes_alternatives(found) + nodes_risks(found) +
          nodes_prices(found) + nodes_provenance(found);
 }

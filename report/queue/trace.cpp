@@ -41,9 +41,10 @@ void add_counters(const QueueRecord& record, TraceEvent& events) {
     if (!job.start) continue;
     ++changes[job.submit].first;
   }
-  std::map<std::pair<std::size_t, SimTime>, SimTime> spans;  // of jobs that hold GPUs
+  std::map<std::pair<std::size_t, SimTime>, SimTime> spans;  // of jobs that run
+  for (const RunSpan& run : record.spans) spans[{run.job, run.begin}] = run.end;
   for (const Holding& h : record.holdings) {
-    spans[{h.job, h.begin}] = h.end;
+    if (record.spans.empty()) spans[{h.job, h.begin}] = h.end;
     changes[h.begin].second += h.part.gpus;
     changes[h.end].second -= h.part.gpus;
   }
@@ -73,16 +74,18 @@ std::string queue_trace_json(const TraceQuestion& question, const QueueRecord& r
   TraceEvent events = TraceEvent::array();
   events.push_back(named("process_name", kQueueProcess, 0, "queue"));
   std::vector<int> process;
-  for (std::size_t g = 0; g < queue.groups.size(); ++g) {
+  const Occupancy occupancy = occupancy_of(queue, record);
+  const auto& names_of_groups = record.nodes ? record.nodes->names : queue.group_names;
+  for (std::size_t g = 0; g < occupancy.groups.size(); ++g) {
     const int pid = kFirstPoolProcess + int(g);
-    process.insert(process.end(), std::size_t(queue.groups[g].nodes), pid);
-    events.push_back(named("process_name", pid, 0,
-                           g < queue.group_names.size() ? queue.group_names[g] : "nodes"));
+    process.insert(process.end(), std::size_t(occupancy.groups[g].nodes), pid);
+    events.push_back(
+        named("process_name", pid, 0, g < names_of_groups.size() ? names_of_groups[g] : "nodes"));
   }
-  const std::vector<std::string> names = node_names(queue.groups, queue.group_names);
+  const std::vector<std::string> names = node_names(queue, record);
   // A node has a thousand rows to itself, in order.
   constexpr int kRowsOfNode = 1000;
-  std::vector<Holding> holdings = record.holdings;
+  std::vector<Holding> holdings(occupancy.holdings.begin(), occupancy.holdings.end());
   std::ranges::stable_sort(holdings, {}, &Holding::begin);
   std::vector<Rows> rows(names.size());
   std::map<std::pair<int, int>, bool> told;

@@ -5,6 +5,11 @@
 namespace reckon {
 namespace {
 
+/// Jobs that no empty cluster can run, or that Karpenter's limits keep from nodes to the end.
+double unserved(const TraceResult& result) {
+  return double(result.never) + (result.karpenter ? result.karpenter->starved : 0);
+}
+
 class NodeSearch {
  public:
   NodeSearch(FewestNodes& found, const std::function<Expected<TraceResult>(int)>& answer)
@@ -42,13 +47,13 @@ class NodeSearch {
     auto result = answer_(nodes);
     if (!result) return tl::unexpected(std::move(result.error()));
     NodesTried tried{nodes, std::move(*result), {}, false};
-    if (tried.result.never > 0 && !never_) {
+    if (unserved(tried.result) > 0 && !never_) {
       const auto most = answer_(kMostNodesTried);
       if (!most) return tl::unexpected(most.error());
-      never_ = most->never;
+      never_ = unserved(*most);
     }
     tried.value = value_of(found_.limit, tried.result);
-    tried.holds = tried.value && tried.result.never <= never_.value_or(0) &&
+    tried.holds = tried.value && unserved(tried.result) <= never_.value_or(0) &&
                   holds(*tried.value, found_.limit.comparison, found_.limit.value);
     values_.push_back(tried.value.value_or(-1));
     const auto at = std::find_if(found_.tried.begin(), found_.tried.end(),
@@ -66,7 +71,7 @@ class NodeSearch {
   FewestNodes& found_;
   const std::function<Expected<TraceResult>(int)>& answer_;
   std::vector<double> values_;
-  std::optional<std::int64_t> never_;  // jobs that no number of nodes lets run; nullopt: unknown
+  std::optional<double> never_;  // jobs that no number of nodes lets run; nullopt: unknown
 };
 
 }  // namespace

@@ -9,6 +9,8 @@
 namespace reckon {
 
 FreeNodes::FreeNodes(std::span<const NodeGroup> groups, bool spread) : spread_(spread) {
+  std::size_t all = 0;
+  for (const NodeGroup& group : groups) all += static_cast<std::size_t>(std::max(0, group.nodes));
   for (const NodeGroup& group : groups) {
     RECKON_CHECK(group.cell >= 0 && group.cell < kMostCells);
     const CellSet bit = CellSet{1} << group.cell;
@@ -16,10 +18,9 @@ FreeNodes::FreeNodes(std::span<const NodeGroup> groups, bool spread) : spread_(s
         std::find_if(cells_.begin(), cells_.end(), [&](const Cell& c) { return c.bit == bit; });
     if (cell == cells_.end()) cell = cells_.insert(cells_.end(), Cell{.bit = bit, .by_free = {}});
     cell->largest = std::max(cell->largest, group.gpus);
-    cell->by_free.resize(static_cast<std::size_t>(cell->largest) + 1);
+    cell->by_free.resize(static_cast<std::size_t>(cell->largest) + 1, NodeSet(all));
     for (int k = 0; k < group.nodes; ++k) {
-      std::set<int>& nodes = cell->by_free[static_cast<std::size_t>(group.gpus)];
-      nodes.insert(nodes.end(), static_cast<int>(free_.size()));
+      cell->by_free[static_cast<std::size_t>(group.gpus)].insert(free_.size());
       free_.push_back(group.gpus);
       cell_of_.push_back(static_cast<int>(cell - cells_.begin()));
       cell->free += group.gpus;
@@ -96,8 +97,10 @@ void FreeNodes::take_from(int free, int gpus, CellSet cells, std::vector<NodePar
   int node = -1;
   for (const Cell& cell : cells_) {
     if ((cell.bit & cells) == 0 || cell.largest < free) continue;
-    const std::set<int>& nodes = cell.by_free[static_cast<std::size_t>(free)];
-    if (!nodes.empty() && (node < 0 || *nodes.begin() < node)) node = *nodes.begin();
+    const NodeSet& nodes = cell.by_free[static_cast<std::size_t>(free)];
+    if (nodes.empty()) continue;
+    const int first = static_cast<int>(nodes.first());
+    if (node < 0 || first < node) node = first;
   }
   RECKON_CHECK(node >= 0);
   parts.push_back({node, gpus});
@@ -105,14 +108,15 @@ void FreeNodes::take_from(int free, int gpus, CellSet cells, std::vector<NodePar
 }
 
 void FreeNodes::move(int node, int more) {
-  int& free = free_[static_cast<std::size_t>(node)];
-  Cell& cell = cells_[static_cast<std::size_t>(cell_of_[static_cast<std::size_t>(node)])];
-  auto entry = cell.by_free[static_cast<std::size_t>(free)].extract(node);
+  const auto n = static_cast<std::size_t>(node);
+  int& free = free_[n];
+  Cell& cell = cells_[static_cast<std::size_t>(cell_of_[n])];
+  cell.by_free[static_cast<std::size_t>(free)].erase(n);
   free += more;
   cell.free += more;
   all_free_ += more;
-  RECKON_CHECK(free >= 0 && free <= cell.largest && !entry.empty());
-  cell.by_free[static_cast<std::size_t>(free)].insert(std::move(entry));
+  RECKON_CHECK(free >= 0 && free <= cell.largest);
+  cell.by_free[static_cast<std::size_t>(free)].insert(n);
 }
 
 std::optional<std::string> limit_that_binds(int gpus, std::span<const NodeGroup> groups,

@@ -1,10 +1,11 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "sim/queue/node_set.h"
 
 // Which GPUs of a cluster are free, and which of them a job gets.
 namespace reckon {
@@ -33,7 +34,7 @@ struct NodePart {
 /// Nodes by how many of their GPUs are free. A job that fits on one node gets one: that with the
 /// fewest free GPUs that suffice, the first of equals. A larger one gets whole free nodes of the
 /// largest size, and the rest of it one more by the same rule; where jobs are spread, the node with
-/// the most free GPUs. All of it within the job's cells. O(log nodes) for each node taken.
+/// the most free GPUs. All of it within the job's cells. O(log_64 nodes) for each node taken.
 class FreeNodes {
  public:
   explicit FreeNodes(std::span<const NodeGroup> groups, bool spread = false);
@@ -53,7 +54,7 @@ class FreeNodes {
   struct Cell {
     CellSet bit = 0;
     int largest = 0, free = 0, all = 0;  // GPUs: of a node; of all
-    std::vector<std::set<int>> by_free;  // nodes by free GPUs
+    std::vector<NodeSet> by_free;        // nodes by free GPUs
   };
   int largest_of(CellSet cells) const;
   std::size_t whole_nodes(int gpus, CellSet cells) const;

@@ -46,6 +46,16 @@ struct Holding {
   NodePart part;
   SimTime begin{}, end{};
 };
+/// From when to when a node is there.
+struct NodeStay {
+  int node = 0;
+  SimTime begin{}, end{};
+};
+/// From when to when a job ran without a break.
+struct RunSpan {
+  std::size_t job = 0;
+  SimTime begin{}, end{};
+};
 /// A job that runs when the clock starts, since before: its time and limit are what is left of
 /// them.
 struct RunningJob {

@@ -11,7 +11,7 @@ namespace {
 
 /// The nodes that have what a job asks for: "" whole GPUs.
 struct NodesOf {
-  int gpus = 0, largest = 0;    // of all; of one node
+  int largest = 0;              // GPUs of one node
   std::vector<bool> are_there;  // by node
 };
 NodesOf nodes_of(std::span<const NodeGroup> groups, const std::string& resource) {
@@ -20,7 +20,6 @@ NodesOf nodes_of(std::span<const NodeGroup> groups, const std::string& resource)
     const bool own = g.resource == resource;
     out.are_there.insert(out.are_there.end(), std::size_t(g.nodes), own);
     if (!own || g.nodes == 0) continue;
-    out.gpus += g.nodes * g.gpus;
     out.largest = std::max(out.largest, g.gpus);
   }
   return out;
@@ -80,17 +79,66 @@ std::vector<double> stranded_by_free(const JobList& list, int largest,
 struct Change {
   SimTime at{};
   int node = 0, gpus = 0;  // more in use
+  int nodes = 0;           // 1: it comes; -1: it goes
 };
 
-std::vector<Change> changes_of(std::span<const Holding> holdings) {
+std::vector<Change> changes_of(const Occupancy& o) {
   std::vector<Change> changes;
-  for (const Holding& h : holdings) {
+  for (const Holding& h : o.holdings) {
     changes.push_back({h.begin, h.part.node, h.part.gpus});
     changes.push_back({h.end, h.part.node, -h.part.gpus});
+  }
+  for (const NodeStay& stay : o.stays) {
+    changes.push_back({stay.begin, stay.node, 0, 1});
+    changes.push_back({stay.end, stay.node, 0, -1});
   }
   std::ranges::stable_sort(changes, {}, &Change::at);
   return changes;
 }
+
+/// GPUs that are free: of nodes that are there. Where one node follows another at its place, both
+/// may be there for a moment of no length.
+class FreeGpus {
+ public:
+  explicit FreeGpus(const Occupancy& o) {
+    for (const NodeGroup& g : o.groups)
+      for (int k = 0; k < g.nodes; ++k) nodes_.push_back({g.gpus, 0, o.stays.empty() ? 1 : 0});
+  }
+  void apply(const Change& c) {
+    Node& node = nodes_[std::size_t(c.node)];
+    node.in_use += c.gpus;
+    node.there += c.nodes;
+  }
+  int of(std::size_t node) const {
+    const Node& n = nodes_[node];
+    return n.there > 0 ? std::max(0, n.gpus - n.in_use) : 0;
+  }
+  std::size_t nodes() const { return nodes_.size(); }
+  /// Pods of so many GPUs each, wherever there is room.
+  bool fits_pods(int pods, int gpus) const {
+    for (std::size_t n = 0; n < nodes_.size() && gpus > 0; ++n) pods -= of(n) / gpus;
+    return gpus == 0 || pods <= 0;
+  }
+  /// As FreeNodes::fits, on the nodes of `where`: whole ones of `largest` GPUs and a rest.
+  bool fits(int gpus, int largest, const std::vector<bool>& where) const {
+    int whole = 0, most = 0;  // free nodes; GPUs of another
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      if (!where[n]) continue;
+      if (of(n) == largest)
+        ++whole;
+      else
+        most = std::max(most, of(n));
+    }
+    const int missing = whole - gpus / largest, rest = gpus % largest;
+    return missing > 0 || (missing == 0 && most >= rest);
+  }
+
+ private:
+  struct Node {
+    int gpus = 0, in_use = 0, there = 0;
+  };
+  std::vector<Node> nodes_;
+};
 
 /// Of a node: what a device is of a GPU, and which free ones are of no use.
 struct DevicesOfNode {
@@ -125,11 +173,18 @@ std::vector<int> gpus_by_node(std::span<const NodeGroup> groups) {
   return gpus;
 }
 
-/// Of each job, from when to when it held GPUs, in order of time.
-std::vector<HeldSpan> spans_of(std::size_t job, std::span<const Holding> holdings) {
+/// Of each job, from when to when it ran, in order of time.
+std::vector<HeldSpan> spans_of(std::size_t job, const Occupancy& o) {
   std::map<SimTime, HeldSpan> spans;
-  for (const Holding& h : holdings) {
-    if (h.job != job) continue;
+  for (const RunSpan& run : o.runs) {
+    if (run.job != job) continue;
+    HeldSpan& span = spans[run.begin];
+    span = {run.begin, run.end, {}};
+    for (const Holding& h : o.holdings)
+      if (h.job == job && h.begin <= run.begin && h.end >= run.end) span.parts.push_back(h.part);
+  }
+  for (const Holding& h : o.holdings) {
+    if (h.job != job || !o.runs.empty()) continue;
     HeldSpan& span = spans[h.begin];
     span.begin = h.begin;
     span.end = h.end;
@@ -142,11 +197,9 @@ std::vector<HeldSpan> spans_of(std::size_t job, std::span<const Holding> holding
 
 }  // namespace
 
-QueueSeries queue_series(const JobList& list, const QueueRun& run,
-                         std::span<const Holding> holdings, std::span<const NodeGroup> groups,
+QueueSeries queue_series(const JobList& list, const QueueRun& run, const Occupancy& occupancy,
                          std::size_t spans) {
   QueueSeries out;
-  out.gpus = whole_gpus_of(groups);
   bool any = false;
   for (const JobTimes& job : run.jobs) {
     if (!job.end) continue;
@@ -154,57 +207,79 @@ QueueSeries queue_series(const JobList& list, const QueueRun& run,
     out.end = any ? std::max(out.end, *job.end) : *job.end;
     any = true;
   }
+  out.gpus = occupancy.stays.empty() ? whole_gpus_of(occupancy.groups) : 0;
   if (!any || out.end == out.begin) return out;
   out.span = to_seconds(out.end - out.begin) / double(spans);
-  Means waiting(out, spans), in_use(out, spans), stranded(out, spans);
+  Means waiting(out, spans), there(out, spans), in_use(out, spans), stranded(out, spans);
   for (const JobTimes& job : run.jobs)
     if (job.end) waiting.add(job.submit, *job.end, 1);
-  const StrandedByResource by_resource = stranded_by_resource(list, groups);
-  const std::vector<DevicesOfNode> kinds = kinds_by_node(groups, by_resource);
+  const StrandedByResource by_resource = stranded_by_resource(list, occupancy.groups);
+  const std::vector<DevicesOfNode> kinds = kinds_by_node(occupancy.groups, by_resource);
+  const std::vector<int> gpus = gpus_by_node(occupancy.groups);
+  if (occupancy.stays.empty()) there.add(out.begin, out.end, out.gpus);
+  for (const NodeStay& stay : occupancy.stays) {
+    const auto node = std::size_t(stay.node);
+    there.add(stay.begin, stay.end, gpus[node] * kinds[node].gpus_of_device);
+  }
+  for (const RunSpan& span : occupancy.runs) waiting.add(span.begin, span.end, -1);
   // A job holds GPUs of several nodes at one time: the first part stands for it.
   std::map<std::size_t, SimTime> counted;
-  for (const Holding& h : holdings) {
+  for (const Holding& h : occupancy.holdings) {
     in_use.add(h.begin, h.end, h.part.gpus * kinds[std::size_t(h.part.node)].gpus_of_device);
+    if (!occupancy.runs.empty()) continue;
     const auto [last, fresh] = counted.try_emplace(h.job, h.begin);
     if (!fresh && last->second == h.begin) continue;
     last->second = h.begin;
     waiting.add(h.begin, h.end, -1);
   }
-  std::vector<int> free = gpus_by_node(groups);
+  FreeGpus free(occupancy);
   const auto stranded_of = [&](std::size_t node) {
     const DevicesOfNode& kind = kinds[node];
-    return (*kind.stranded)[std::size_t(std::max(free[node], 0))] * kind.gpus_of_device;
+    return (*kind.stranded)[std::size_t(free.of(node))] * kind.gpus_of_device;
   };
   double now_stranded = 0;
-  for (std::size_t node = 0; node < free.size(); ++node) now_stranded += stranded_of(node);
+  for (std::size_t node = 0; node < free.nodes(); ++node) now_stranded += stranded_of(node);
   SimTime since = out.begin;
-  for (const Change& c : changes_of(holdings)) {
+  for (const Change& c : changes_of(occupancy)) {
     if (c.at > since) stranded.add(since, c.at, now_stranded);
     since = std::max(since, c.at);
     const auto node = std::size_t(c.node);
     now_stranded -= stranded_of(node);
-    free[node] -= c.gpus;
+    free.apply(c);
     now_stranded += stranded_of(node);
   }
   stranded.add(since, out.end, now_stranded);
   out.waiting = waiting.take();
+  out.there = there.take();
   out.in_use = in_use.take();
   out.stranded = stranded.take();
   // What rounding leaves of sums of differences.
-  for (std::vector<double>* series : {&out.waiting, &out.in_use, &out.stranded})
+  for (std::vector<double>* series : {&out.waiting, &out.there, &out.in_use, &out.stranded})
     for (double& value : *series) value = std::abs(value) < 1e-9 ? 0 : value;
+  if (!occupancy.stays.empty()) out.gpus = std::ranges::max(out.there);
   return out;
 }
 
-std::vector<std::vector<double>> node_use(std::span<const Holding> holdings,
-                                          std::span<const NodeGroup> groups,
-                                          const QueueSeries& series) {
-  const std::vector<int> gpus = gpus_by_node(groups);
+std::vector<std::vector<double>> node_use(const Occupancy& occupancy, const QueueSeries& series) {
+  const std::vector<int> gpus = gpus_by_node(occupancy.groups);
   std::vector<Means> means(gpus.size(), Means(series, series.in_use.size()));
-  for (const Holding& h : holdings) {
+  for (const Holding& h : occupancy.holdings) {
     const auto node = static_cast<std::size_t>(h.part.node);
     means[node].add(h.begin, h.end, double(h.part.gpus) / gpus[node]);
   }
+  std::vector<std::vector<double>> out;
+  for (Means& of : means) out.push_back(of.take());
+  return out;
+}
+
+std::vector<std::vector<double>> node_presence(const Occupancy& occupancy,
+                                               const QueueSeries& series) {
+  const std::size_t nodes = gpus_by_node(occupancy.groups).size(), spans = series.in_use.size();
+  if (occupancy.stays.empty())
+    return std::vector<std::vector<double>>(nodes, std::vector<double>(spans, 1.0));
+  std::vector<Means> means(nodes, Means(series, spans));
+  for (const NodeStay& stay : occupancy.stays)
+    means[static_cast<std::size_t>(stay.node)].add(stay.begin, stay.end, 1);
   std::vector<std::vector<double>> out;
   for (Means& of : means) out.push_back(of.take());
   return out;
@@ -240,12 +315,32 @@ std::size_t typical_wait(const QueueRun& run) {
   return best;
 }
 
+namespace {
+
+/// The node whose GPUs completed the job's first start, if it came for the job.
+void tell_of_last_node(JobStory& story, const JobTimes& own, const Occupancy& o) {
+  const SimTime start = story.held.front().begin;
+  for (const Holding& h : o.holdings) {
+    if (h.job != story.job || h.begin != start) continue;
+    for (const NodeStay& stay : o.stays) {
+      if (stay.node != h.part.node || stay.begin > start || stay.end <= start) continue;
+      if (stay.begin < own.submit) return;
+      story.until_asked = stay.begin - own.submit;
+      story.until_ready = start - stay.begin;
+      return;
+    }
+  }
+}
+
+}  // namespace
+
 JobStory story_of(std::size_t job, const JobList& list, const QueueRun& run,
-                  std::span<const Holding> holdings, std::span<const NodeGroup> groups) {
+                  const Occupancy& occupancy) {
   JobStory story;
   story.job = job;
-  story.held = spans_of(job, holdings);
-  const NodesOf nodes = nodes_of(groups, list.names.resources.name(list.jobs[job].owner.resource));
+  story.held = spans_of(job, occupancy);
+  const NodesOf nodes =
+      nodes_of(occupancy.groups, list.names.resources.name(list.jobs[job].owner.resource));
   story.largest = nodes.largest;
   const JobTimes& own = run.jobs[job];
   const SimTime start = own.start.value_or(own.submit);
@@ -255,21 +350,35 @@ JobStory story_of(std::size_t job, const JobList& list, const QueueRun& run,
     if (other.submit <= own.submit && *other.start > own.submit) ++story.waiting_before;
     if (other.submit > own.submit && *other.start < start) ++story.overtook;
   }
-  int free = nodes.gpus;
+  FreeGpus each(occupancy);
+  int free = 0;
+  for (std::size_t node = 0; node < each.nodes(); ++node)
+    if (nodes.are_there[node]) free += each.of(node);
   SimTime since = own.submit;
-  double enough = 0;
+  const JobRequest& request = list.jobs[job];
+  const int gpus = request.gpus();
+  const auto fits = [&] {
+    return occupancy.stays.empty() ? each.fits(gpus, nodes.largest, nodes.are_there)
+                                   : each.fits_pods(request.workers, request.worker.gpus);
+  };
+  double scattered = 0, kept = 0;
   bool came = false;
-  for (const Change& c : changes_of(holdings)) {
+  for (const Change& c : changes_of(occupancy)) {
     if (!came && c.at > own.submit) story.free_at_submit = free, came = true;
     if (c.at > since && since < start) {
-      if (free >= list.jobs[job].gpus())
-        enough += to_seconds(std::min(c.at, start) - since).count();
+      if (free >= gpus)
+        (fits() ? kept : scattered) += to_seconds(std::min(c.at, start) - since).count();
       since = c.at;
     }
-    if (nodes.are_there[std::size_t(c.node)]) free -= c.gpus;
+    const auto node = std::size_t(c.node);
+    free -= nodes.are_there[node] ? each.of(node) : 0;
+    each.apply(c);
+    free += nodes.are_there[node] ? each.of(node) : 0;
   }
   const double waited = to_seconds(start - own.submit).count();
-  story.enough_free = waited > 0 ? enough / waited : 0;
+  if (waited > 0) story.too_scattered = scattered / waited, story.kept_for_others = kept / waited;
+  if (!occupancy.stays.empty() && waited > 0 && !story.held.empty())
+    tell_of_last_node(story, own, occupancy);
   return story;
 }
 

@@ -88,7 +88,7 @@ struct OneReplication {
     out.preemptions = double(record.run.preemptions);
     out.usd_rate = question.usd_rate;
     out.currency = question.currency;
-    if (first && !work.karpenter) out.fragmentation = fragmentation_of(record, work.groups);
+    if (first) out.fragmentation = fragmentation_of(record, occupancy_of(work, record));
     set_charges(record, out);
     if (record.overflow) {
       out.overflow_jobs = double(record.overflow->jobs);
@@ -112,14 +112,13 @@ struct OneReplication {
   }
 
   static std::optional<double> fragmentation_of(const QueueRecord& record,
-                                                std::span<const NodeGroup> groups) {
+                                                const Occupancy& occupancy) {
     constexpr std::size_t kSpans = 200;
-    const QueueSeries series =
-        queue_series(record.list, record.run, record.holdings, groups, kSpans);
+    const QueueSeries series = queue_series(record.list, record.run, occupancy, kSpans);
     double stranded = 0, free = 0;
     for (std::size_t k = 0; k < series.stranded.size(); ++k) {
       stranded += series.stranded[k];
-      free += series.gpus - series.in_use[k];
+      free += series.there[k] - series.in_use[k];
     }
     return free > 0 ? std::optional(stranded / free) : std::nullopt;
   }
@@ -153,6 +152,8 @@ struct OneReplication {
     record.charges = charges_of(run, *work.karpenter);
     record.karpenter = answer_of(run, *work.karpenter);
     record.most_gpus = run.most_gpus;
+    record.nodes = rows_of(run, *work.karpenter);
+    record.spans = std::move(run.spans);
     record.holdings = std::move(run.holdings);
     record.run = std::move(run.run);
   }
@@ -251,6 +252,16 @@ TraceResult simulate_trace(const TraceQuestion& question, int replications, int 
   out.replications = runs;
   out.warnings.insert(out.warnings.begin(), question.warnings.begin(), question.warnings.end());
   return out;
+}
+
+Occupancy occupancy_of(const QueueQuestion& question, const QueueRecord& record) {
+  if (!record.nodes) return {record.holdings, question.groups, {}, {}};
+  return {record.nodes->holdings, record.nodes->groups, record.nodes->stays, record.spans};
+}
+
+std::vector<std::string> node_names(const QueueQuestion& question, const QueueRecord& record) {
+  if (record.nodes) return node_names(record.nodes->groups, record.nodes->names);
+  return node_names(question.groups, question.group_names);
 }
 
 std::optional<QueueRecord> record_queue(const TraceQuestion& question) {

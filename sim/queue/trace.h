@@ -9,8 +9,10 @@
 #include "sim/queue/backfill/overflow.h"
 #include "sim/queue/gavel/gavel.h"
 #include "sim/queue/karpenter/karpenter_answer.h"
+#include "sim/queue/karpenter/node_rows.h"
 #include "sim/queue/packing/load.h"
 #include "sim/queue/queue_files.h"
+#include "sim/queue/queue_history.h"
 #include "sim/queue/queue_question.h"
 #include "sim/scenario/scenario.h"
 
@@ -88,8 +90,15 @@ struct QueueRecord {
   QueueCharges charges;           // of the overflow's nodes too
   std::optional<OverflowUse> overflow;
   std::optional<KarpenterAnswer> karpenter;
-  int most_gpus = 0;  // of Karpenter's nodes at a time
+  // Of Karpenter's nodes:
+  int most_gpus = 0;              // at a time
+  std::optional<NodeRows> nodes;  // for pictures
+  std::vector<RunSpan> spans;
 };
+/// What pictures of the record show; it points into both.
+Occupancy occupancy_of(const QueueQuestion& question, const QueueRecord& record);
+/// Of the occupancy's nodes.
+std::vector<std::string> node_names(const QueueQuestion& question, const QueueRecord& record);
 /// nullopt: the question is of no such jobs.
 std::optional<QueueRecord> record_queue(const TraceQuestion& question);
 

@@ -135,6 +135,43 @@ TEST_CASE("a sweep tells how many nodes keep the wait short, and CSV tells each 
   CHECK(w.run("simulate " + kOpenb + " --csv pods").code == 2);
 }
 
+TEST_CASE("plan finds the least limit of GPUs with which Karpenter's nodes keep a limit") {
+  const Workspace w;
+  const std::string file = "'" RECKON_SOURCE_DIR "/scenarios/shared-karpenter.yaml'";
+  const std::string few = file + " --replications 2";
+  const Output r = w.run("plan " + few + " --limit 'p95(wait) <= 30min' --format json");
+  INFO(r.err << r.out);
+  REQUIRE(r.code == 0);
+  const json j = json::parse(r.out);
+  CHECK(j["pool"] == "a10g");
+  CHECK(j["nodes_now"] == 128);
+  const int fewest = j["nodes"].get<int>();
+  const auto with = [&](int gpus) {
+    const Output at =
+        w.run("simulate " + few +
+              " --format json --set 'cluster.karpenter.nodePools.a10g.limits={nvidia.com/gpu: " +
+              std::to_string(gpus) + "}'");
+    const json answer = json::parse(at.out);
+    return answer["karpenter"]["starved_jobs"] == 0 &&
+           answer["waiting_seconds"]["p95"].get<double>() <= 1800;
+  };
+  CHECK(with(fewest));
+  CHECK_FALSE(with(fewest - 1));
+  // To protect pods or not, and the other score, with their costs.
+  REQUIRE(j["changes"].size() == 2);
+  for (const json& change : j["changes"]) CHECK(change["cost_week"].get<double>() > 0);
+  CHECK(j["cost_week_now"].get<double>() > 0);
+  const Output told = w.run("plan " + few + " --limit 'p95(wait) <= 30min' --memo k.md");
+  CHECK(contains(told.out,
+                 "needs a limit of " + std::to_string(fewest) + " GPUs of NodePool a10g (now 128"));
+  CHECK(contains(read_all(w.path("k.md")), "One GPU fewer is too few."));
+  CHECK(contains(w.run("plan " + few + " --limit 'p95(wait) <= 30min' --pool b").err,
+                 "there is no such NodePool; there are: a10g"));
+  REQUIRE(w.run("simulate " + few + " --html k.html --trace k.json").code == 0);
+  CHECK(contains(read_all(w.path("k.html")), "came and went"));
+  CHECK(json::parse(read_all(w.path("k.json")))["traceEvents"].size() > 1000);
+}
+
 TEST_CASE("plan finds the fewest nodes that keep a limit") {
   const Workspace w;
   w.write("q.yaml", kDrawn);

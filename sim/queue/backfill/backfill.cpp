@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "sim/queue/backfill/overflow.h"
+#include "sim/queue/backfill/reservations.h"
 #include "sim/queue/backfill/waiting_jobs.h"
 #include "sim/queue/free_nodes.h"
 
@@ -45,14 +46,18 @@ class Backfill {
       if (next != end) now_ = std::min(now_, jobs_[*next].submit);
       if (!returns_.empty()) now_ = std::min(now_, returns_.top().first);
       if (!leaving_.empty()) now_ = std::min(now_, leaving_.begin()->first);
-      if (const auto at = rules_.recalculates(now_)) waiting_.recalculate(*at);
+      if (const auto at = rules_.recalculates(now_)) {
+        waiting_.recalculate(*at);
+        settled_ = false;
+      }
       while (!ends_.empty() && ends_.top().first <= now_) end_first();
       while (!leaving_.empty() && leaving_.begin()->first <= now_)
         preempt(leaving_.begin()->second);
       if (!claimants_.empty()) start_claimants();
       for (; next != end && jobs_[*next].submit <= now_; ++next) arrive(*next);
       while (!returns_.empty() && returns_.top().first <= now_) come_back();
-      look_at_queue();
+      settled() ? look_at_arrivals() : look_at_queue();
+      arrived_.clear();
       if (options_.overflow != nullptr) send_overdue();
       if (options_.until && stopped_at(*options_.until)) return;
     }
@@ -63,19 +68,6 @@ class Backfill {
   using Timed = std::pair<SimTime, std::size_t>;  // when, and which job
   static constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
   using Candidate = WaitingJobs::Candidate;
-  /// Of the first job that waits for these cells.
-  struct Reservation {
-    SimTime at{};
-    CellSet cells = 0;
-    std::vector<NodePart> spare;  // GPUs that it leaves of the nodes that it gets
-  };
-  /// A job that could not start beside the reservations.
-  struct Refused {
-    CellSet cells = 0;
-    int gpus = 0;
-    std::int64_t limit = 0;
-  };
-
   const FixedTime& fixed(std::size_t job) const { return std::get<FixedTime>(jobs_[job].work); }
   SimTime end_at_limit(std::size_t job) const { return now_ + longest_time(jobs_[job]); }
 
@@ -85,7 +77,10 @@ class Backfill {
     const bool overflows = options_.overflow != nullptr && jobs_[j].devices_of_gpu == 1 &&
                            options_.overflow->can_hold(jobs_[j].gpus());
     if ((!own && !overflows) || rules_.never(j)) return run_.never.push_back(j);
-    if (own) waiting_.add(j);
+    if (own) {
+      waiting_.add(j);
+      arrived_.push_back(j);
+    }
     if (!overflows) return;
     if (own)
       due_from_.emplace_back(jobs_[j].submit + options_.overflow->wait(), j);
@@ -102,6 +97,7 @@ class Backfill {
       const auto stay = options_.overflow->run(j, jobs_[j].gpus(), fixed(j).time, now_);
       if (!stay) return false;
       if (empty_.fits(jobs_[j].gpus(), rules_.nodes_of(j))) waiting_.take_out(j);
+      settled_ = false;
       run_.jobs[j].start = stay->start;
       run_.jobs[j].end = stay->end;
       run_.jobs[j].preemptions = stay->reclaims;
@@ -136,6 +132,7 @@ class Backfill {
 
   /// On the nodes that it holds.
   void begin(std::size_t j) {
+    settled_ = false;
     const SimDuration left = options_.time(j, held_[j], left_of(j));
     if (!run_.jobs[j].start) run_.jobs[j].start = now_;
     since_[j] = now_;
@@ -161,6 +158,7 @@ class Backfill {
   }
 
   void leave(std::size_t j, SimTime at) {
+    settled_ = false;
     expected_.erase({expected_end_[j], j});
     leaving_.erase({expected_end_[j], j});
     nodes_.give_back(held_[j]);
@@ -219,6 +217,7 @@ class Backfill {
   void come_back() {
     const std::size_t j = returns_.top().second;
     returns_.pop();
+    settled_ = false;
     if (j != kNobody) waiting_.add(j);
   }
 
@@ -267,7 +266,7 @@ class Backfill {
   void look_at_queue() {
     if (waiting_.empty() || (nodes_.free() == 0 && !rules_.preempts())) return;
     reservations_.clear();
-    refused_.clear();
+    settled_ = !rules_.preempts() && !waiting_.bounded();
     const auto later = [](const Candidate& a, const Candidate& b) { return b < a; };
     waiting_.begin_look(heads_);
     std::make_heap(heads_.begin(), heads_.end(), later);
@@ -279,6 +278,36 @@ class Backfill {
       heads_.push_back(candidate);
       std::push_heap(heads_.begin(), heads_.end(), later);
     }
+    settled_ = settled_ && heads_.empty();
+  }
+
+  /// Whether the last look's refusals and reservations still hold. Who starts behind a reservation
+  /// may change the nodes that it gets, and a job that is over its limit moves it.
+  bool settled() const {
+    return settled_ && (expected_.empty() || expected_.begin()->first >= now_);
+  }
+
+  /// Nothing else happened since the last look, so nobody else can start, unless one of them comes
+  /// before who has a reservation or needs one.
+  void look_at_arrivals() {
+    if (nodes_.free() == 0) return;
+    heads_.clear();
+    for (const std::size_t j : arrived_) heads_.push_back(waiting_.candidate(j));
+    std::sort(heads_.begin(), heads_.end());
+    for (const Candidate& c : heads_) {
+      if (!rules_.may_start(c.job)) continue;
+      const WaitingJobs::Lane& lane = waiting_.lane(c.lane);
+      const bool fits = nodes_.fits(lane.gpus, lane.cells);
+      const bool behind = reservations_.bind(lane.cells);
+      if (!reservations_.precede(c) || (!behind && !fits && rules_.reserves()))
+        return look_at_queue();
+      if (!fits) continue;
+      if (!behind)
+        start(c.job);
+      else if (!start_behind(c.job, lane.cells))
+        continue;
+      waiting_.remove(c);
+    }
   }
 
   /// The first of the lane that is left; true: `c` is now the one behind it that comes into
@@ -286,12 +315,10 @@ class Backfill {
   bool try_lane(Candidate& c) {
     const WaitingJobs::Lane& lane = waiting_.lane(c.lane);
     if (!rules_.may_start(c.job)) return false;
-    const bool behind =
-        std::any_of(reservations_.begin(), reservations_.end(),
-                    [&](const Reservation& r) { return (r.cells & lane.cells) != 0; });
+    const bool behind = reservations_.bind(lane.cells);
     if (!nodes_.fits(lane.gpus, lane.cells) &&
         (behind || !rules_.preempts() || !make_room(c.job, lane.cells))) {
-      if (!behind && rules_.reserves() && !heads_.empty()) reserve(c.job, lane.cells);
+      if (!behind && rules_.reserves()) reserve(c, lane.cells);
       return false;
     }
     if (!behind) {
@@ -299,61 +326,50 @@ class Backfill {
       waiting_.remove(c);
       return waiting_.next(c, FirstBelow::kEmpty);
     }
-    // Who asks for no less, on the same nodes, was refused with this limit.
-    std::int64_t limit = FirstBelow::kEmpty;
-    for (const Refused& r : refused_)
-      if (r.cells == lane.cells && r.gpus <= lane.gpus) limit = std::min(limit, r.limit);
-    const std::int64_t own = longest_time(jobs_[c.job]).count();
-    if (own < limit) {
-      if (start_behind(c.job, lane.cells)) {
+    if (const auto after = reservations_.refused_after(lane); !after || !outlives(c.job, *after)) {
+      if (start_behind(c.job, lane.cells))
         waiting_.remove(c);
-      } else {
-        refused_.push_back({lane.cells, lane.gpus, own});
-        limit = own;
-      }
+      else
+        reservations_.refuse(lane, end_at_limit(c.job));
     }
-    return waiting_.next(c, limit);
+    const auto after = reservations_.refused_after(lane);
+    return waiting_.next(c, after ? (*after - now_).count() + 1 : FirstBelow::kEmpty);
   }
 
+  bool outlives(std::size_t j, SimTime at) const { return end_at_limit(j) > at; }
+
   /// Lets running jobs end at their limits until the job fits, notes what it leaves of the nodes
-  /// that it gets, and takes it all back.
-  void reserve(std::size_t head, CellSet cells) {
+  /// that it gets, and takes it all back. Where nobody is behind it, it would bind nobody.
+  void reserve(const Candidate& head, CellSet cells) {
+    if (heads_.empty()) {
+      settled_ = false;
+      return;
+    }
+    const int gpus = jobs_[head.job].gpus();
     std::vector<std::size_t> ended;
-    Reservation reserved{now_, cells, {}};
+    Reservation reserved{head, now_, cells, {}};
     for (const auto& [at, j] : expected_) {
-      if (nodes_.fits(jobs_[head].gpus(), cells)) break;
+      if (nodes_.fits(gpus, cells)) break;
       reserved.at = std::max(now_, at);
       nodes_.give_back(held_[j]);
       ended.push_back(j);
     }
-    const std::vector<NodePart> gets = nodes_.take(jobs_[head].gpus(), cells);
+    const std::vector<NodePart> gets = nodes_.take(gpus, cells);
     for (const NodePart& part : gets)
       reserved.spare.push_back({part.node, nodes_.free_of(part.node)});
     nodes_.give_back(gets);
     for (const std::size_t j : ended) nodes_.take_again(held_[j]);
-    reservations_.push_back(std::move(reserved));
+    reservations_.add(std::move(reserved));
   }
 
-  /// It fits, and jobs before it have reservations.
+  /// It fits, and jobs before it have reservations; false: it would take what they keep.
   bool start_behind(std::size_t j, CellSet cells) {
-    // It would still run then: of the reserved nodes only what is spare.
-    std::vector<NodePart> kept;
-    for (const Reservation& r : reservations_) {
-      if ((r.cells & cells) == 0 || end_at_limit(j) <= r.at) continue;
-      for (const NodePart& spare : r.spare)
-        if (const int more = nodes_.free_of(spare.node) - spare.gpus; more > 0)
-          kept.push_back({spare.node, more});
-    }
+    const std::vector<NodePart> kept = reservations_.kept_from(cells, end_at_limit(j), nodes_);
     nodes_.take_again(kept);
     const bool fits = nodes_.fits(jobs_[j].gpus(), cells);
     if (fits) {
       start(j);
-      for (Reservation& r : reservations_) {
-        if (end_at_limit(j) <= r.at) continue;
-        for (NodePart& spare : r.spare)
-          for (const NodePart& part : held_[j])
-            if (part.node == spare.node) spare.gpus -= part.gpus;
-      }
+      reservations_.took(held_[j], end_at_limit(j));
     }
     nodes_.give_back(kept);
     return fits;
@@ -379,10 +395,11 @@ class Backfill {
   std::size_t due_ = 0;               // of them, the first that has not yet
   std::vector<std::size_t> overdue_;  // jobs that have, the oldest first
   SimTime now_{};
-  // Of this look:
+  std::vector<std::size_t> arrived_;  // since the last look
+  bool settled_ = false;  // since the last look, nothing but arrivals, which started nobody
+  // Of the last look:
   std::vector<Candidate> heads_;  // a heap: the first of each lane that comes into question
-  std::vector<Reservation> reservations_;
-  std::vector<Refused> refused_;
+  Reservations reservations_;
 };
 
 }  // namespace

@@ -25,7 +25,7 @@ class FirstBelow {
 
   /// The first place from `from` on whose number is below `bound`; kNowhere: there is none.
   std::size_t find(std::size_t from, std::int64_t bound = kEmpty) const {
-    if (from >= leaves_) return kNowhere;
+    if (from >= leaves_ || least_[1] >= bound) return kNowhere;
     std::size_t node = from + leaves_;
     while (least_[node] >= bound) {
       while (node % 2 == 1) node /= 2;  // nothing further to the right below this parent
@@ -40,8 +40,11 @@ class FirstBelow {
   void write(std::size_t place, std::int64_t value) {
     std::size_t node = place + leaves_;
     least_[node] = value;
-    for (node /= 2; node > 0; node /= 2)
-      least_[node] = std::min(least_[2 * node], least_[2 * node + 1]);
+    for (node /= 2; node > 0; node /= 2) {
+      const std::int64_t least = std::min(least_[2 * node], least_[2 * node + 1]);
+      if (least_[node] == least) return;
+      least_[node] = least;
+    }
   }
 
   std::size_t leaves_;

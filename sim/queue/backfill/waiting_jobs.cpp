@@ -62,14 +62,15 @@ WaitingJobs::Ordered WaitingJobs::ordered(std::size_t job) const {
 void WaitingJobs::show(std::size_t job) {
   OfLane& lane = lanes_[lane_[job]];
   lane.limits.set(place_[job], longest_time(jobs_[job]).count());
-  lane.known = 0;
+  if (place_[job] < lane.head.place) lane.known = 0;
   if (!lane.active) active_.push_back(lane_[job]);
   lane.active = true;
 }
 
 void WaitingJobs::hide(std::size_t job) {
-  lanes_[lane_[job]].limits.clear(place_[job]);
-  lanes_[lane_[job]].known = 0;
+  OfLane& lane = lanes_[lane_[job]];
+  lane.limits.clear(place_[job]);
+  if (place_[job] <= lane.head.place) lane.known = 0;
 }
 
 void WaitingJobs::add(std::size_t job) {
@@ -163,6 +164,11 @@ void WaitingJobs::recalculate(SimTime at) {
   }
 }
 
+WaitingJobs::Candidate WaitingJobs::candidate(std::size_t job) const {
+  const Ordered own = ordered(job);
+  return {own.priority, own.rank, job, lane_[job], place_[job]};
+}
+
 void WaitingJobs::begin_look(std::vector<Candidate>& firsts) {
   fill();
   firsts.clear();
@@ -175,10 +181,7 @@ void WaitingJobs::begin_look(std::vector<Candidate>& firsts) {
       continue;
     }
     if (lane.known != priorities_) {
-      const std::size_t place = lane.limits.find(0);
-      const std::size_t job = by_lane_[lane.first + place];
-      const Ordered own = ordered(job);
-      lane.head = {own.priority, own.rank, job, lane_[job], place};
+      lane.head = candidate(by_lane_[lane.first + lane.limits.find(0)]);
       lane.known = priorities_;
     }
     firsts.push_back(lane.head);
@@ -189,9 +192,7 @@ bool WaitingJobs::next(Candidate& c, std::int64_t limit) const {
   const OfLane& lane = lanes_[c.lane];
   const std::size_t place = lane.limits.find(c.place + 1, limit);
   if (place == FirstBelow::kNowhere) return false;
-  const std::size_t job = by_lane_[lane.first + place];
-  const Ordered own = ordered(job);
-  c = {own.priority, own.rank, job, c.lane, place};
+  c = candidate(by_lane_[lane.first + place]);
   return true;
 }
 

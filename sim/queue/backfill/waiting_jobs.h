@@ -39,6 +39,9 @@ class WaitingJobs {
   /// Jobs in order of submit, equal ones in that of the list.
   std::span<const std::size_t> in_order() const { return order_; }
   const Lane& lane(std::size_t lane) const { return lanes_[lane].alike; }
+  Candidate candidate(std::size_t job) const;
+  /// Whether a look tries the first of them only.
+  bool bounded() const { return depth_ < jobs_.size(); }
 
   void add(std::size_t job);
   void remove(const Candidate& candidate);
@@ -79,7 +82,6 @@ class WaitingJobs {
   void hide(std::size_t job);
   void fill();
   void admit_next();
-  bool bounded() const { return depth_ < jobs_.size(); }
 
   std::span<const JobRequest> jobs_;
   QueueRules& rules_;

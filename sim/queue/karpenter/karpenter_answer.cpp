@@ -29,6 +29,8 @@ KarpenterMarket market_of(const Scenario& scenario, const KarpenterOffers& offer
   KarpenterMarket market;
   market.spec = *scenario.cluster.karpenter;
   market.begins = scenario.start;
+  market.reclaim = offers.reclaim;
+  market.notice = offers.notice;
   for (const KarpenterOffer& offer : offers.offers) {
     const double mib = offer.machine.memory.value.v / kBytesOfMebibyte;
     const NodeRoom size{std::int64_t{offer.machine.vcpus} * 1000, static_cast<std::int64_t>(mib),
@@ -46,6 +48,9 @@ KarpenterAnswer answer_of(const KarpenterRun& run, const KarpenterMarket& market
   KarpenterAnswer out;
   out.nodes = double(run.nodes.size());
   out.starved = double(run.starved);
+  if (std::ranges::any_of(market.offerings,
+                          [](const LaunchOffering& o) { return o.capacity == CapacityType::spot; }))
+    out.reclaims = double(run.reclaims);
   const auto nodes_of = [&](ConsolidationKind kind) {
     return double(run.consolidations[std::size_t(kind)].nodes);
   };
@@ -79,6 +84,7 @@ KarpenterAnswer mean_of(std::span<const KarpenterAnswer* const> answers) {
           &KarpenterAnswer::several, &KarpenterAnswer::single, &KarpenterAnswer::replacements,
           &KarpenterAnswer::starved})
       out.*which += answer->*which * share;
+    if (answer->reclaims) out.reclaims = out.reclaims.value_or(0) + *answer->reclaims * share;
     for (const NodesOfOffering& of : answer->by_offering) {
       auto at = std::ranges::find_if(out.by_offering, [&](const NodesOfOffering& known) {
         return known.type == of.type && known.capacity == of.capacity;

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct KarpenterAnswer {
   double nodes = 0, node_hours = 0;
   double empty = 0, several = 0, single = 0;  // nodes that consolidation took, by how
   double replacements = 0;                    // nodes that it made for them
+  std::optional<double> reclaims;             // nodes that the provider took; where some are spot
   double starved = 0;                         // jobs that limits kept from a node to the end
   std::vector<NodesOfOffering> by_offering;   // the dearest in all first
 };

@@ -195,6 +195,17 @@ void Life::execute() {
   if (!executing_->replacement) finish_command();
 }
 
+/// The replacement never came: the nodes take pods again ["Disruption", "Disruption Controller",
+/// step 4].
+void Life::give_up_command() {
+  for (const std::size_t n : executing_->nodes) {
+    Node& node = nodes_[n];
+    if (!node.draining) node.tainted = node.gone;
+  }
+  executing_.reset();
+  changed_ = true;
+}
+
 /// The replacement is ready, or none was needed.
 void Life::finish_command() {
   const Command command = std::move(*executing_);

@@ -22,7 +22,18 @@ class Life {
   void simulate();
 
  private:
-  enum class Kind { submit, ended, batch, ready, expired, grace_over, poll, validate };
+  enum class Kind {
+    submit,
+    ended,
+    batch,
+    ready,
+    notice,
+    reclaimed,
+    expired,
+    grace_over,
+    poll,
+    validate
+  };
   struct Event {
     SimTime at{};
     std::size_t order = 0;
@@ -66,6 +77,9 @@ class Life {
   void come_up(std::size_t node);
   void remove(std::size_t node);  // with its pods evicted
   void expire(std::size_t node);
+  void plan_reclaim(std::size_t node);
+  void hear_of_reclaim(std::size_t node);
+  void reclaim(std::size_t node);
   std::vector<PackedPod> pending_pods() const;
   /// Nodes that take pods; `coming`: those that are not ready too.
   std::vector<RoomOfNode> rooms() const;
@@ -83,6 +97,7 @@ class Life {
   void validate();
   void execute();
   void finish_command();
+  void give_up_command();
   std::optional<Command> find_command();
   std::vector<std::size_t> empty_nodes() const;
   bool may_go(const Node& node, bool empty) const;
@@ -99,6 +114,7 @@ class Life {
   const RunOptions& options_;
   KarpenterRun& out_;
   std::vector<DelayLaw> delays_;  // by offering
+  ReclaimLaw reclaims_;
 
   SimTime now_{};
   std::size_t events_ = 0;

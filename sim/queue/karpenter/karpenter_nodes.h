@@ -22,6 +22,7 @@ struct Node {
   bool ready = false, gone = false;
   bool tainted = false;   // karpenter.sh/disrupted: takes no more pods
   bool draining = false;  // goes with its last pod
+  bool noticed = false;   // the provider takes it back
   SimTime requested{}, last_pod_event{};
   std::vector<std::size_t> pods;
 };

@@ -26,8 +26,10 @@ Life::Life(std::span<const JobRequest> jobs, const KarpenterMarket& market,
       kubernetes_(kubernetes),
       options_(options),
       out_(out),
+      reclaims_(market.reclaim),
       states_(jobs.size()) {
   RECKON_CHECK(market.delays.size() == market.offerings.size());
+  RECKON_CHECK(!reclaims_.from_trace());
   for (const Fact<Seconds>& delay : market.delays) delays_.emplace_back(delay);
   std::vector<std::size_t> order(jobs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -93,6 +95,10 @@ void Life::handle(const Event& event) {
       return;
     case Kind::ready:
       return come_up(event.entity);
+    case Kind::notice:
+      return hear_of_reclaim(event.entity);
+    case Kind::reclaimed:
+      return reclaim(event.entity);
     case Kind::expired:
       return expire(event.entity);
     case Kind::grace_over:
@@ -117,6 +123,7 @@ void Life::submit(std::size_t job) {
 void Life::end(std::size_t job) {
   JobState& state = states_[job];
   out_.run.jobs[job].end = now_;
+  out_.spans.push_back({job, state.since, now_});
   state.running = false;
   state.done = true;
   --running_;
@@ -200,6 +207,7 @@ void Life::unbind(std::size_t p) {
 void Life::stop(std::size_t job) {
   JobState& state = states_[job];
   if (!state.running) return;
+  if (state.since < now_) out_.spans.push_back({job, state.since, now_});
   state.left -= kept_work(now_ - state.since, kubernetes_.checkpoint);
   state.running = false;
   ++state.stamp;

@@ -10,6 +10,7 @@
 #include "sim/queue/job_list.h"
 #include "sim/queue/job_times.h"
 #include "sim/queue/karpenter/offerings.h"
+#include "sim/scenario/spec/disruptions.h"
 #include "sim/scenario/spec/scheduler.h"
 
 // Jobs of many users on nodes that Karpenter makes, packs, deletes and replaces.
@@ -19,7 +20,10 @@ namespace reckon {
 struct KarpenterMarket {
   KarpenterSpec spec;
   std::vector<LaunchOffering> offerings;
-  std::vector<Fact<Seconds>> delays;  // by offering: from the request until a node is ready
+  /// By offering: from the request until a node is ready; the median below expireAfter.
+  std::vector<Fact<Seconds>> delays;
+  ReclaimSpec reclaim;  // of spot nodes, by their age since they are ready; no trace
+  Seconds notice{};     // before a reclaim
   std::optional<std::chrono::sys_seconds> begins;  // the date of time 0
 };
 
@@ -39,9 +43,11 @@ struct KarpenterRun {
   QueueRun run;  // utilization: GPU time held over that of the nodes while they were there
   std::vector<LaunchedNode> nodes;
   std::vector<Holding> holdings;  // nodes by number
+  std::vector<RunSpan> spans;     // in order of their ends
   std::array<ConsolidationCount, kConsolidationKinds> consolidations{};
-  std::int64_t starved = 0;  // jobs that fit a node and had none to the end: limits keep it away
-  int most_gpus = 0;         // of nodes at a time
+  std::int64_t starved = 0;   // jobs that fit a node and had none to the end: limits keep it away
+  std::int64_t reclaims = 0;  // nodes that the provider took back, or that went at its notice
+  int most_gpus = 0;          // of nodes at a time
 };
 
 /// kube-scheduler binds the pods of jobs one by one, by priority, then age, each to a ready node
@@ -53,8 +59,13 @@ struct KarpenterRun {
 /// first, then several, then one ["Disruption", "Consolidation"], within the budgets; what it finds
 /// is done 15 s later (consolidationTTL) if it still holds. An evicted pod comes back at once;
 /// its job stands still until it is bound again, and keeps whole multiples of `checkpoint`.
-/// Not modelled: reclaims of spot nodes, stock-outs, daemons, the time of an eviction.
-/// Draws are of (seed, replication, purpose, number of the node): how long a node takes to come.
+/// The provider takes a spot node back at an age of the law; its pods come back then. With
+/// interruptionQueue Karpenter hears of it at the notice, taints the node and evicts the pods that
+/// may be evicted ["Disruption", "Interruption"]; the last of them ends it. Pods of a node that
+/// never came are packed anew; a command whose replacement never came is given up.
+/// Not modelled: stock-outs, daemons, the time of an eviction.
+/// Draws are of (seed, replication, purpose, number of the node): how long a node takes to come,
+/// and how old it gets.
 /// Jobs have FixedTime; it counts on any node. What a pod asks for is at its JobRequest's `worker`.
 KarpenterRun run_karpenter(std::span<const JobRequest> jobs, const KarpenterMarket& market,
                            const KubernetesSpec& kubernetes, std::size_t first_measured,

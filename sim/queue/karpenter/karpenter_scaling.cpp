@@ -8,7 +8,7 @@
 namespace reckon::karpenter {
 namespace {
 
-constexpr Purpose kDelays{"karpenter_node_delay"};
+constexpr Purpose kDelays{"karpenter_node_delay"}, kAges{"karpenter_node_age"};
 /// Pods that got no node are looked at again so much later [requeue of the pods' controller in
 /// kubernetes-sigs/karpenter pkg/controllers/provisioning/controller.go].
 constexpr SimDuration kRequeue = std::chrono::seconds(10);
@@ -80,7 +80,34 @@ void Life::come_up(std::size_t n) {
   node.ready = true;
   node.last_pod_event = now_;
   changed_ = true;
+  plan_reclaim(n);
   if (executing_ && executing_->replacement == n) finish_command();
+}
+
+void Life::plan_reclaim(std::size_t n) {
+  if (offering_of(nodes_[n]).capacity != CapacityType::spot || reclaims_.never()) return;
+  RandomStream stream(options_.seed, options_.replication, kAges, static_cast<std::uint32_t>(n));
+  const SimDuration age = reclaims_.draw(stream);
+  if (age >= SimTime::max() - now_) return;
+  schedule(now_ + age, Kind::reclaimed, n);
+  if (market_.spec.interruption_queue)
+    schedule(now_ + std::max(SimDuration{0}, age - clock_or_never(market_.notice)), Kind::notice,
+             n);
+}
+
+/// "Disruption", "Interruption": the node is tainted and drained ahead of the reclaim. Pods that
+/// may not be evicted stay until it.
+void Life::hear_of_reclaim(std::size_t n) {
+  Node& node = nodes_[n];
+  if (node.gone) return;
+  node.tainted = node.draining = node.noticed = changed_ = true;
+  if (node.pods.empty() || !market_.spec.do_not_disrupt) reclaim(n);
+}
+
+void Life::reclaim(std::size_t n) {
+  if (nodes_[n].gone) return;
+  nodes_[n].noticed = true;
+  remove(n);
 }
 
 void Life::remove(std::size_t n) {
@@ -88,6 +115,7 @@ void Life::remove(std::size_t n) {
   node.tainted = node.gone = true;
   std::erase(alive_, n);
   out_.nodes[n].gone = now_;
+  out_.reclaims += node.noticed ? 1 : 0;
   const std::vector<std::size_t> evicted = node.pods;
   for (const std::size_t p : evicted) {
     stop(pods_[p].job);
@@ -96,7 +124,8 @@ void Life::remove(std::size_t n) {
     ++fresh_;
   }
   changed_ = true;
-  if (!starved_ || pending_.empty()) return;
+  if (executing_ && executing_->replacement == n) give_up_command();
+  if (pending_.empty() || (!starved_ && node.ready)) return;
   starved_ = false;
   if (!window_) window_ = now_;
   last_pod_ = now_;

@@ -32,34 +32,6 @@ void resolve_trace(Draft& draft, const TraceReclaim& trace, int slots) {
   draft.plan.reclaim.trace_length = times->length;
 }
 
-void resolve_reclaim(Draft& draft) {
-  Plan& plan = draft.plan;
-  ReclaimRules& rules = plan.reclaim;
-  const auto& given = draft.scenario().disruptions.preemption;
-  const int slots = spot_slots(plan);
-  const OperationalDefaults& operations = draft.catalog.operations;
-  rules.notice = Seconds{operations.at(keys::spot_notice(plan.provider)).value};
-  if (const Fact<double>* of_pods = operations.find(keys::pod_notice(plan.service.id)))
-    rules.notice = std::min(rules.notice, Seconds{of_pods->value});
-  if (given) {
-    rules.law = *given;
-    if (slots == 0 && !std::holds_alternative<NoReclaim>(*given))
-      draft.warn("disruptions.preemption has no effect: no pool has pricing: spot");
-    if (const auto* trace = std::get_if<TraceReclaim>(&*given); trace != nullptr && slots > 0)
-      resolve_trace(draft, *trace, slots);
-    return;
-  }
-  rules.law = NoReclaim{};
-  if (slots == 0) return;
-  rules.assumed_mean = seconds_fact(draft.catalog.operations.at(keys::kReclaimMean));
-  rules.law = ExponentialReclaim{rules.assumed_mean->value};
-  draft.warn(fmt::format(
-      "no spot reclaim rate given: assuming a mean node life of {} "
-      "({} .. {})",
-      format_duration(rules.assumed_mean->value), format_duration(rules.assumed_mean->low),
-      format_duration(rules.assumed_mean->high)));
-}
-
 /// Spot capacity comes and goes, unless the user says that it does not.
 void resolve_shortage(Draft& draft) {
   const DisruptionsSpec& spec = draft.scenario().disruptions;
@@ -163,6 +135,34 @@ void resolve_failures(Draft& draft) {
 }
 
 }  // namespace
+
+void resolve_reclaim(Draft& draft) {
+  Plan& plan = draft.plan;
+  ReclaimRules& rules = plan.reclaim;
+  const auto& given = draft.scenario().disruptions.preemption;
+  const int slots = spot_slots(plan);
+  const OperationalDefaults& operations = draft.catalog.operations;
+  rules.notice = Seconds{operations.at(keys::spot_notice(plan.provider)).value};
+  if (const Fact<double>* of_pods = operations.find(keys::pod_notice(plan.service.id)))
+    rules.notice = std::min(rules.notice, Seconds{of_pods->value});
+  if (given) {
+    rules.law = *given;
+    if (slots == 0 && !std::holds_alternative<NoReclaim>(*given))
+      draft.warn("disruptions.preemption has no effect: no pool has pricing: spot");
+    if (const auto* trace = std::get_if<TraceReclaim>(&*given); trace != nullptr && slots > 0)
+      resolve_trace(draft, *trace, slots);
+    return;
+  }
+  rules.law = NoReclaim{};
+  if (slots == 0) return;
+  rules.assumed_mean = seconds_fact(draft.catalog.operations.at(keys::kReclaimMean));
+  rules.law = ExponentialReclaim{rules.assumed_mean->value};
+  draft.warn(fmt::format(
+      "no spot reclaim rate given: assuming a mean node life of {} "
+      "({} .. {})",
+      format_duration(rules.assumed_mean->value), format_duration(rules.assumed_mean->low),
+      format_duration(rules.assumed_mean->high)));
+}
 
 void resolve_disruptions(Draft& draft) {
   resolve_reclaim(draft);

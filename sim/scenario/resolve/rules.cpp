@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/catalog/operations_keys.h"
+#include "sim/scenario/resolve/autoscaling/karpenter_offers.h"
 #include "sim/scenario/resolve/draft.h"
 
 // Rules of the service: how nodes come and go, how a job is tried again, what is billed.
@@ -96,6 +97,19 @@ PowerRules power_rules(const Draft& draft) {
   return power;
 }
 
+/// Karpenter's NodePools, by the nodes of each that come first.
+void check_lives(Draft& draft) {
+  if (!draft.plan.karpenter) return;
+  const std::vector<NodePoolSpec>& node_pools = draft.plan.karpenter->node_pools;
+  for (std::size_t k = 0; k < node_pools.size(); ++k) {
+    const Fact<Seconds>* soonest = nullptr;
+    for (const PlannedPool& pool : draft.plan.pools)
+      if (pool.node_pool == k && (soonest == nullptr || pool.provisioning.value < soonest->value))
+        soonest = &pool.provisioning;
+    if (soonest != nullptr) check_expiry(draft, node_pools[k], *soonest);
+  }
+}
+
 }  // namespace
 
 void resolve_rules(Draft& draft) {
@@ -116,6 +130,7 @@ void resolve_rules(Draft& draft) {
           "{}: nearly all nodes will be fallback nodes",
           pool.name, format_duration(pool.provisioning.value), format_duration(*pool.patience)));
   }
+  check_lives(draft);
   plan.job_start.image_pull = seconds_fact(operations.at(keys::kImagePull));
   plan.job_start.framework_start = seconds_fact(operations.at(keys::kFrameworkStart));
   plan.job_start.compile = seconds_fact(operations.at(tpu ? keys::kCompileTpu : keys::kCompileGpu));

@@ -186,6 +186,26 @@ void check_maker(Reader& reader, const YamlNode& root, const Scenario& scenario,
                  "leave it out");
 }
 
+/// Nodes that stay are not taken away; of those that Karpenter makes the provider takes spot nodes
+/// back.
+void check_disruptions(Reader& reader, const YamlNode& root, const Scenario& scenario,
+                       std::string_view block) {
+  const auto* given = root.find("disruptions");
+  if (given == nullptr) return;
+  if (scenario.cluster.autoscaler != AutoscalerKind::karpenter)
+    return reader.error(given->key_at, fmt::format("'disruptions' cannot stand beside '{}'", block),
+                        "the jobs run on nodes that stay");
+  for (const YamlNode::Entry& entry : given->value.entries)
+    if (entry.key != "preemption")
+      reader.error(entry.key_at, fmt::format("'{}' is not simulated beside '{}'", entry.key, block),
+                   "disruptions: {preemption: !exponential {mean: 8h}}");
+  const auto& law = scenario.disruptions.preemption;
+  if (law && std::holds_alternative<TraceReclaim>(*law))
+    reader.error(given->value.find("preemption")->value.at,
+                 "a trace is of nodes that are made again in their place, and these are not",
+                 "a law of their age, such as !exponential {mean: 8h}");
+}
+
 /// Where the jobs run: pools, a list of nodes, or what Karpenter makes.
 void check_nodes(Reader& reader, const YamlNode& root, const Scenario& scenario,
                  std::string_view block) {
@@ -283,10 +303,11 @@ void check_queue(Reader& reader, const YamlNode& root, const Scenario& scenario)
         "example: cluster: {scheduler: {policy: fifo}}");
     return;
   }
-  for (const std::string_view key : {"serving", "disruptions", "plan"})
+  for (const std::string_view key : {"serving", "plan"})
     if (const auto* beside = root.find(key))
       reader.error(beside->key_at, fmt::format("'{}' cannot stand beside '{}'", key, block),
                    "the jobs run on nodes that stay, and nothing is bought for them");
+  check_disruptions(reader, root, scenario, block);
   if (!scenario.cluster.scheduler) return;
   check_maker(reader, root, scenario, block);
   check_nodes(reader, root, scenario, block);

@@ -75,3 +75,47 @@ TEST_CASE("the story tells of a job that was preempted") {
   CHECK(test::contains(page, "Job " + std::to_string(job + 1)));
   CHECK(test::contains(page, "preempted") == (record.run.jobs[job].preemptions > 0));
 }
+
+TEST_CASE("the page of nodes that Karpenter makes shows them come and go") {
+  TraceQuestion question = crowded(SchedulingPolicy::kubernetes);
+  auto& q = std::get<QueueQuestion>(question.work);
+  q.groups.clear();
+  q.group_names.clear();
+  q.rates.clear();
+  for (JobRequest& job : q.list.jobs) {
+    const int gpus = job.gpus();
+    job.workers = gpus;  // pods of one GPU each
+    job.worker = {};
+    job.worker.gpus = 1;
+  }
+  q.scheduler.kubernetes.emplace();
+  KarpenterMarket market;
+  market.spec.node_pools.emplace_back().limits.gpus = 24;
+  market.spec.do_not_disrupt = false;
+  for (const auto& [type, gpus] : {std::pair{"g5.xlarge", 1}, std::pair{"g5.12xlarge", 4}}) {
+    const NodeRoom room{gpus * 8000, gpus * 16'384, gpus};
+    market.offerings.push_back(
+        {type, CapacityType::on_demand, 0, room, room, std::int64_t{gpus} * 1'000'000'000});
+    market.delays.emplace_back(Seconds{180});
+  }
+  q.karpenter = market;
+  const std::string page = queue_page_of(question);
+  const auto specs = test::specs_of(page);
+  for (const char* id : {"queue-length", "gpus", "waits", "nodes", "story"}) {
+    INFO(id);
+    CHECK(specs.contains(id));
+  }
+  // In use, stranded and free add up to the GPUs that are there, which change.
+  std::map<double, double> sum;
+  for (const json& v : specs.at("gpus")["data"]["values"]) sum[v["at"]] += v["value"].get<double>();
+  double least = 1e9, most = 0;
+  for (const auto& [at, gpus] : sum) least = std::min(least, gpus), most = std::max(most, gpus);
+  CHECK(most <= 28 + 1e-6);  // a replacement comes before its nodes go
+  CHECK(least < 0.9 * most);
+  // Where no node stands in a row nothing is drawn.
+  const json& nodes = specs.at("nodes");
+  const std::size_t rows = nodes["encoding"]["y"]["scale"]["domain"].size();
+  CHECK(nodes["data"]["values"].size() < rows * sum.size() / 3);
+  CHECK(test::contains(page, "came and went"));
+  CHECK(test::contains(page, "g5.12xlarge-0"));
+}

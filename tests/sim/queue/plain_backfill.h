@@ -121,7 +121,7 @@ class PlainBackfill {
       start(j);
       return true;
     }
-    if (!behind && !last) reserve(j, cells);
+    if (!behind && !last && rules_.reserves()) reserve(j, cells);
     return false;
   }
 

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "sim/queue/queue_question.h"
+
 using namespace reckon;
 
 namespace {
@@ -26,7 +28,7 @@ struct Example {
     RunOptions options;
     options.holdings = &holdings;
     run = run_queue(question, question.list, 0, 3, options);
-    series = queue_series(question.list, run, holdings, question.groups, 15);
+    series = queue_series(question.list, run, {holdings, question.groups}, 15);
   }
 };
 
@@ -61,7 +63,7 @@ TEST_CASE("a queue over time: who waits, what is in use, what is free and of no 
   // From 30 s on the second has two free, of use for one pod of four: 1 + 2 x 3/4.
   CHECK(e.series.stranded[4] == Approx(1 + 2 * 0.75));
   CHECK(e.series.stranded[12] == 0);
-  const auto use = node_use(e.holdings, e.question.groups, e.series);
+  const auto use = node_use({e.holdings, e.question.groups}, e.series);
   REQUIRE(use.size() == 2);
   CHECK(use[0][0] + use[1][0] == Approx(0.75));
   CHECK(use[0][12] == Approx(1));
@@ -69,15 +71,40 @@ TEST_CASE("a queue over time: who waits, what is in use, what is free and of no 
 
 TEST_CASE("a job's story tells how long it waited, for what, and who overtook it") {
   const Example e;
-  const JobStory story = story_of(1, e.question.list, e.run, e.holdings, e.question.groups);
+  const JobStory story = story_of(1, e.question.list, e.run, {e.holdings, e.question.groups});
   REQUIRE(story.held.size() == 1);
   CHECK(story.held.front().parts.size() == 2);
   CHECK(story.free_at_submit == 5);
   CHECK(story.waiting_before == 0);
   CHECK(story.overtook == 1);  // job 2
   CHECK(story.largest == 4);
-  CHECK(story.enough_free == 0);  // never eight GPUs
+  CHECK(story.too_scattered == 0);  // never eight GPUs
+  CHECK(story.kept_for_others == 0);
   CHECK(typical_wait(e.run) == 1);
+}
+
+TEST_CASE("a story tells GPUs that were kept from those that were on too many nodes") {
+  QueueQuestion q;
+  q.scheduler.policy = SchedulingPolicy::easy_backfill;
+  q.groups = {{2, 4, 0}};
+  // Job 2 would fit beside job 0 from its submit at 2 on, but job 1 has both nodes from 100 to 110.
+  q.list.jobs = {history_job(0, 100, 4), history_job(1, 10, 8), history_job(2, 200, 4)};
+  std::vector<Holding> holdings;
+  RunOptions options;
+  options.holdings = &holdings;
+  const QueueRun kept = run_queue(q, q.list, 0, 3, options);
+  REQUIRE(kept.jobs[2].start == SimTime{} + std::chrono::seconds(110));
+  const JobStory first = story_of(2, q.list, kept, {holdings, q.groups});
+  CHECK(first.kept_for_others == Approx(98.0 / 108));
+  CHECK(first.too_scattered == 0);
+  // Three of four GPUs of each node are held: two are free, one on each.
+  q.list.jobs = {history_job(0, 100, 3), history_job(0, 100, 3), history_job(1, 10, 2)};
+  holdings.clear();
+  const QueueRun scattered = run_queue(q, q.list, 0, 3, options);
+  REQUIRE(scattered.jobs[2].start == SimTime{} + std::chrono::seconds(100));
+  const JobStory second = story_of(2, q.list, scattered, {holdings, q.groups});
+  CHECK(second.too_scattered == Approx(1));
+  CHECK(second.kept_for_others == 0);
 }
 
 TEST_CASE("a job that is suspended holds its GPUs in parts, and its story says so") {
@@ -89,11 +116,11 @@ TEST_CASE("a job that is suspended holds its GPUs in parts, and its story says s
   RunOptions options;
   options.holdings = &holdings;
   const QueueRun run = run_queue(q, q.list, 0, 2, options);
-  const JobStory story = story_of(0, q.list, run, holdings, q.groups);
+  const JobStory story = story_of(0, q.list, run, {holdings, q.groups});
   REQUIRE(story.held.size() == 2);
   CHECK(story.held[0].end == SimTime{} + std::chrono::seconds(10));
   CHECK(story.held[1].begin == SimTime{} + std::chrono::seconds(30));
-  const QueueSeries series = queue_series(q.list, run, holdings, q.groups, 12);
+  const QueueSeries series = queue_series(q.list, run, {holdings, q.groups}, 12);
   CHECK(series.waiting[0] == 0);
   CHECK(series.waiting[1] == Approx(1));  // it waits while the shorter one runs
   CHECK(series.waiting[3] == 0);
@@ -123,7 +150,7 @@ TEST_CASE("every policy notes all GPU time that it hands out") {
     for (const Holding& h : holdings)
       gpu_seconds += to_seconds(h.end - h.begin).count() * h.part.gpus;
     CHECK(gpu_seconds == Approx(run.gpu_seconds));
-    const QueueSeries series = queue_series(q.list, run, holdings, q.groups, 40);
+    const QueueSeries series = queue_series(q.list, run, {holdings, q.groups}, 40);
     const double mean =
         std::accumulate(series.in_use.begin(), series.in_use.end(), 0.0) / 40 / series.gpus;
     CHECK(mean == Approx(run.utilization).epsilon(1e-6));

@@ -99,7 +99,8 @@ TEST_CASE("pictures count devices as parts of a GPU") {
   REQUIRE(asked);
   const auto record = record_queue(*asked);
   const auto& groups = std::get<QueueQuestion>(asked->work).groups;
-  const QueueSeries series = queue_series(record->list, record->run, record->holdings, groups, 50);
+  const QueueSeries series =
+      queue_series(record->list, record->run, {record->holdings, groups}, 50);
   CHECK(series.gpus == 6);
   double mean = 0;
   for (std::size_t k = 0; k < series.in_use.size(); ++k) {
@@ -122,7 +123,7 @@ TEST_CASE("free devices are of no use to jobs that ask for whole GPUs") {
   RunOptions options;
   options.holdings = &holdings;
   const QueueRun r = run_queue(q, q.list, 0, 2, options);
-  const QueueSeries series = queue_series(q.list, r, holdings, q.groups, 1);
+  const QueueSeries series = queue_series(q.list, r, {holdings, q.groups}, 1);
   CHECK(series.in_use[0] == Approx(4.0 / 7 + 4));
   // Ten devices are free: half of the jobs, the whole ones, cannot use any of them.
   CHECK(series.stranded[0] == Approx(10.0 / 7 / 2));

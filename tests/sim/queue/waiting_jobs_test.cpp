@@ -3,6 +3,7 @@
 #include <rapidcheck.h>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <limits>
 
 #include "sim/base/random.h"
 #include "sim/queue/multifactor/multifactor.h"
@@ -55,10 +56,26 @@ SlurmSpec some_slurm() {
 }
 
 struct ByLimit : QueueRules {
-  explicit ByLimit(std::span<const JobRequest> of) : jobs(of) {}
+  explicit ByLimit(std::span<const JobRequest> of, std::size_t most = 5) : jobs(of), tried(most) {}
   double tie(std::size_t job) const override { return double(longest_time(jobs[job]).count()); }
-  std::size_t depth() const override { return 5; }
+  std::size_t depth() const override { return tried; }
   std::span<const JobRequest> jobs;
+  std::size_t tried;
+};
+
+/// By user, jobs of one queue in a cell of their team.
+struct ByUser : QueueRules {
+  ByUser(const JobList& of, bool reserving) : list(of), reserving(reserving) {}
+  double priority(std::size_t job, SimTime) override { return list.jobs[job].owner.user; }
+  std::size_t group(std::size_t job) const override {
+    return std::size_t(list.jobs[job].owner.user * 4 + list.jobs[job].owner.queue * 2);
+  }
+  CellSet cells(std::size_t job) const override {
+    return list.jobs[job].owner.queue == 0 ? kAllCells : CellSet{1} << list.jobs[job].owner.team;
+  }
+  bool reserves() const override { return reserving; }
+  const JobList& list;
+  bool reserving;
 };
 
 void expect_same(const QueueRun& fast, const QueueRun& plain) {
@@ -91,7 +108,7 @@ TEST_CASE("the first number below a bound is that of a scan") {
 
 TEST_CASE("backfill by lanes starts every job when a scan of the whole queue starts it") {
   CHECK(rc::check("EASY", [] {
-    const JobList list = crowded(*rc::gen::inRange(1, 80));
+    const JobList list = crowded(*rc::gen::inRange(1, 200));
     const auto groups = some_groups();
     QueueRules one, two;
     expect_same(run_backfill(list.jobs, groups, one, 0, list.jobs.size()),
@@ -101,6 +118,22 @@ TEST_CASE("backfill by lanes starts every job when a scan of the whole queue sta
     const JobList list = crowded(*rc::gen::inRange(1, 80));
     const auto groups = some_groups();
     ByLimit one(list.jobs), two(list.jobs);
+    expect_same(run_backfill(list.jobs, groups, one, 0, list.jobs.size()),
+                test::plain_backfill(list.jobs, groups, two));
+  }));
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  CHECK(rc::check("the shortest limit first, all at a look", [] {
+    const JobList list = crowded(*rc::gen::inRange(1, 200));
+    const auto groups = some_groups();
+    ByLimit one(list.jobs, kAll), two(list.jobs, kAll);
+    expect_same(run_backfill(list.jobs, groups, one, 0, list.jobs.size()),
+                test::plain_backfill(list.jobs, groups, two));
+  }));
+  CHECK(rc::check("priorities and cells, with reservations or without", [] {
+    const JobList list = crowded(*rc::gen::inRange(1, 200));
+    const auto groups = some_groups();
+    const bool reserving = *rc::gen::inRange(0, 3) > 0;
+    ByUser one(list, reserving), two(list, reserving);
     expect_same(run_backfill(list.jobs, groups, one, 0, list.jobs.size()),
                 test::plain_backfill(list.jobs, groups, two));
   }));

@@ -48,6 +48,7 @@ void add_offers(Draft& draft, const KarpenterSpec& spec) {
         pool.accelerators_per_node = machine.accelerator_count;
         pool.pricing = capacity;
         pool.node_pool = k;
+        pool.nodes_max = 1;
         draft.plan.pools.push_back(std::move(pool));
       }
   }
@@ -98,9 +99,12 @@ Expected<KarpenterOffers> karpenter_offers(const ScenarioFile& file, const Catal
   if (!draft.errors.empty()) return tl::unexpected(std::move(draft.errors));
   planning::price_pools(draft);
   if (!draft.errors.empty()) return tl::unexpected(std::move(draft.errors));
-  KarpenterOffers out;
   const Fact<Seconds> delay = planning::seconds_fact(
       catalog.operations.at(keys::provisioning(draft.plan.provider, keys::NodeKind::gpu)));
+  for (const NodePoolSpec& node_pool : spec.node_pools)
+    planning::check_expiry(draft, node_pool, delay);
+  if (!draft.errors.empty()) return tl::unexpected(std::move(draft.errors));
+  KarpenterOffers out;
   for (const PlannedPool& pool : draft.plan.pools)
     out.offers.push_back(
         {pool.machine,
@@ -108,6 +112,10 @@ Expected<KarpenterOffers> karpenter_offers(const ScenarioFile& file, const Catal
          *pool.node_pool,
          {pool.price.machine.nano_usd_per_hour + pool.price.accelerators.nano_usd_per_hour},
          delay});
+  planning::resolve_reclaim(draft);
+  if (!draft.errors.empty()) return tl::unexpected(std::move(draft.errors));
+  out.reclaim = draft.plan.reclaim.law;
+  out.notice = draft.plan.reclaim.notice;
   out.warnings = std::move(draft.plan.warnings);
   return out;
 }

@@ -20,6 +20,8 @@ struct KarpenterOffer {
 };
 struct KarpenterOffers {
   std::vector<KarpenterOffer> offers;
+  ReclaimSpec reclaim;  // of spot nodes: the scenario's law, or an exponential one of the catalog
+  Seconds notice{};     // before a reclaim
   std::vector<std::string> warnings;  // of prices
 };
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/base/text/names_like.h"
+#include "sim/base/unit_text.h"
 #include "sim/catalog/catalog_lookup.h"
 
 namespace reckon::planning {
@@ -72,6 +73,24 @@ bool check_karpenter_keys(Draft& draft, const KarpenterSpec& spec) {
                   "start: 2026-12-04T18:00:00Z");
   }
   return draft.errors.size() == before;
+}
+
+void check_expiry(Draft& draft, const NodePoolSpec& node_pool, const Fact<Seconds>& provisioning) {
+  const auto& age = node_pool.expire_after;
+  if (!age || *age > provisioning.high) return;
+  const std::string takes =
+      fmt::format("{} ({} .. {})", format_duration(provisioning.value),
+                  format_duration(provisioning.low), format_duration(provisioning.high));
+  if (*age > provisioning.value)
+    return draft.warn(
+        fmt::format("some nodes of NodePool '{}' expire before they are ready: a node takes {} "
+                    "until then, and expireAfter is {}",
+                    node_pool.name, takes, format_duration(*age)));
+  draft.error(fmt::format("cluster.karpenter.nodePools.{}.expireAfter", node_pool.name),
+              fmt::format("most nodes would expire before they are ready, for a node takes {} "
+                          "until then",
+                          takes),
+              fmt::format("expireAfter: above {}, or Never", format_duration(provisioning.high)));
 }
 
 }  // namespace reckon::planning

@@ -16,5 +16,7 @@ bool is_sold(const Draft& draft, const Machine& machine, CapacityType capacity);
 bool check_karpenter(Draft& draft);
 /// Reports labels that no machine has, and schedules without a start.
 bool check_karpenter_keys(Draft& draft, const KarpenterSpec& spec);
+/// Reports a NodePool most of whose nodes expire before they are ready; warns where some do.
+void check_expiry(Draft& draft, const NodePoolSpec& node_pool, const Fact<Seconds>& provisioning);
 
 }  // namespace reckon::planning

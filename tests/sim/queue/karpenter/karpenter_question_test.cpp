@@ -69,6 +69,35 @@ TEST_CASE("jobs run on what Karpenter makes, and are charged for what they hold 
   CHECK(r.waiting->p50 == Approx(101));
 }
 
+TEST_CASE("a record's pictures show nodes that come and go, and when each job runs") {
+  const auto question = made(
+      "  - {name: a, gpus: 3, duration: 1h, team: x, pod: {gpus: 1, cpu: 8, memory: 32GiB}}\n"
+      "  - {name: b, gpus: 1, duration: 2h, submit: 90min, pod: {gpus: 1, cpu: 8, memory: "
+      "32GiB}}\n");
+  if (!question) FAIL(format(question.error()));
+  const auto record = record_queue(*question);
+  REQUIRE(record);
+  const auto& work = std::get<QueueQuestion>(question->work);
+  const Occupancy seen = occupancy_of(work, *record);
+  // A node of four from 1 s on, empty at 3701; then one of one for b, which comes at 5400.
+  REQUIRE(seen.stays.size() == 2);
+  CHECK(node_names(work, *record) == std::vector<std::string>{"g.4-0", "g.1-0"});
+  const QueueSeries series = queue_series(record->list, record->run, seen, 126);  // 100 s and more
+  CHECK(series.gpus == Approx(4));
+  CHECK(series.in_use[10] == Approx(3));
+  CHECK(series.there[10] == Approx(4));
+  CHECK(series.waiting[10] == Approx(0).margin(1e-9));
+  const auto at = [&](double seconds) { return std::size_t(seconds / series.span.count()); };
+  CHECK(series.there[at(4500)] == Approx(0).margin(1e-9));  // neither is there
+  CHECK(series.stranded[at(4500)] == Approx(0).margin(1e-9));
+  CHECK(series.waiting[at(5450)] > 0.5);  // until 5501
+  const JobStory story = story_of(1, record->list, record->run, seen);
+  REQUIRE(story.until_ready);
+  CHECK(to_seconds(*story.until_asked).count() == Approx(1));
+  CHECK(to_seconds(*story.until_ready).count() == Approx(100));
+  CHECK(story.free_at_submit == 0);
+}
+
 TEST_CASE("a pod that no node holds is told with the largest that there is") {
   const auto question = made("  - {name: a, gpus: 8, duration: 1h}\n");
   REQUIRE(question);
@@ -102,6 +131,10 @@ TEST_CASE("what does not go with Karpenter's nodes is told at its place") {
              Contains("overflow is of nodes that stay"));
   CHECK_THAT(wrong("  - {name: a, gpus: 1, job: bert.yaml}\n"),
              Contains("made.yaml:12:") && Contains("'job' is of nodes that are known"));
+  CHECK_THAT(wrong(one, {"disruptions={failures: none}"}),
+             Contains("'failures' is not simulated beside 'jobs'"));
+  CHECK_THAT(wrong(one, {"disruptions={preemption: !trace {file: a.csv}}"}),
+             Contains("a trace is of nodes that are made again"));
   const auto scenario = parse_scenario(
       std::string(kMade).replace(std::string(kMade).find("JOBS"), 4, one), "made.yaml", {});
   REQUIRE(scenario);

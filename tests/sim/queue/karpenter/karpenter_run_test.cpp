@@ -1,11 +1,13 @@
 #include "sim/queue/karpenter/karpenter_run.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
 
 #include "pools.h"
 #include "sim/base/random.h"
+#include "sim/queue/karpenter/node_rows.h"
 
 // Jobs on nodes that Karpenter makes, on a clock of round numbers: a node is ready 100 s after its
 // request, a batch ends 1 s after its last pod, the disruption loop looks each 10 s, and what it
@@ -250,6 +252,102 @@ TEST_CASE("pods are bound by priority, and expired nodes are drained") {
   CHECK(forced.run.jobs[0].preemptions >= 1);
 }
 
+namespace {
+
+/// Spot nodes that all live exactly so long: Weibull's law with a shape that leaves no spread.
+KarpenterMarket spot_market(double life) {
+  KarpenterMarket market = market_of({cpu_type("large", 2, 0.1, CapacityType::spot)});
+  market.reclaim = WeibullReclaim{1e6, Seconds{life}};
+  market.notice = Seconds{120};
+  return market;
+}
+
+}  // namespace
+
+TEST_CASE("Interruption: the provider takes a spot node back, and its pods come back then") {
+  // Ready at 101, taken at 1101 with 1000 s done; the next node is asked for at 1102, ready at
+  // 1202. Without a checkpoint a job longer than a node's life never ends, so this one has 1500 s
+  // in whole multiples of 400.
+  const KarpenterMarket market = spot_market(1000);
+  const auto jobs = jobs_asking({{0, 1500}});
+  KubernetesSpec saves;
+  saves.checkpoint = Seconds{400};
+  const KarpenterRun r = karpenter_run(jobs, market, saves);
+  CHECK(r.reclaims == 1);
+  CHECK(gone(r, 0) == Approx(1101).margin(0.1));
+  CHECK(r.run.jobs[0].preemptions == 1);
+  CHECK(at(r.run.jobs[0].end) == Approx(1202 + 700).margin(0.2));
+  REQUIRE(r.spans.size() == 2);
+  CHECK(at(r.spans[0].begin) == 101);
+  CHECK(at(r.spans[1].begin) == Approx(1202).margin(0.2));
+  // On demand nobody is taken.
+  KarpenterMarket stays = spot_market(1000);
+  stays.offerings[0].capacity = CapacityType::on_demand;
+  CHECK(karpenter_run(jobs, stays, saves).reclaims == 0);
+}
+
+TEST_CASE("with an interruption queue Karpenter drains a spot node at the notice") {
+  KarpenterMarket market = spot_market(1000);
+  market.spec.interruption_queue = true;
+  market.spec.do_not_disrupt = false;
+  KubernetesSpec saves;
+  saves.checkpoint = Seconds{0};
+  const auto jobs = jobs_asking({{0, 1500}});
+  // At 981, with 880 s done, and the next is ready at 1082.
+  const KarpenterRun evicted = karpenter_run(jobs, market, saves);
+  CHECK(evicted.reclaims == 1);
+  CHECK(gone(evicted, 0) == Approx(981).margin(0.1));
+  CHECK(at(evicted.run.jobs[0].end) == Approx(1082 + 620).margin(0.2));
+  // A protected pod stays to the end, and a later pod gets a node of its own, though there is room.
+  market.spec.do_not_disrupt = true;
+  market.offerings[0] = cpu_type("xlarge", 4, 0.2, CapacityType::spot);
+  const KarpenterRun kept = karpenter_run(jobs_asking({{0, 1500}, {1000, 50}}), market, saves);
+  CHECK(gone(kept, 0) == Approx(1101).margin(0.1));
+  CHECK(at(kept.run.jobs[1].start) == 1101);  // asked for at 1001
+}
+
+TEST_CASE("pods of a node that expired before it was ready are packed anew") {
+  // Half of the nodes take longer than 100 s, and expire then.
+  KarpenterMarket market = market_of({cpu_type("large", 2, 0.1)});
+  Fact<Seconds> delay{Seconds{100}};
+  delay.low = Seconds{20}, delay.high = Seconds{500};
+  market.delays.assign(1, delay);
+  market.spec.node_pools[0].expire_after = Seconds{100};
+  std::size_t nodes = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const KarpenterRun r = karpenter_run(jobs_asking({{0, 30}}), market, {}, seed);
+    CHECK(r.starved == 0);
+    CHECK(r.run.jobs[0].end);
+    nodes += r.nodes.size();
+  }
+  CHECK(nodes > 30);  // 20 jobs, of whose nodes about half never came
+}
+
+TEST_CASE("rows of pictures hold one node at a time, each of its kind") {
+  KarpenterMarket market = market_of({gpu_type("g.1", 1, 1), gpu_type("g.4", 4, 3)});
+  const auto jobs = jobs_asking(
+      {{0, 100, 1, 4, 1}, {0, 300, 4, 4, 1}, {3000, 100, 1, 4, 1}, {6000, 100, 1, 4, 1}});
+  const KarpenterRun r = karpenter_run(jobs, market);
+  const NodeRows rows = rows_of(r, market);
+  CHECK(rows.stays.size() == r.nodes.size());
+  CHECK(rows.groups.size() < r.nodes.size());
+  std::vector<std::vector<NodeStay>> by_row(rows.groups.size());
+  for (std::size_t n = 0; n < r.nodes.size(); ++n) {
+    const NodeStay& stay = rows.stays[n];
+    const LaunchOffering& offering = market.offerings[r.nodes[n].offering];
+    CHECK(rows.groups[std::size_t(stay.node)].gpus == offering.size.gpus);
+    CHECK(rows.names[std::size_t(stay.node)] == offering.type);
+    auto& before = by_row[std::size_t(stay.node)];
+    if (!before.empty()) CHECK(before.back().end <= stay.begin);
+    before.push_back(stay);
+  }
+  REQUIRE(rows.holdings.size() == r.holdings.size());
+  for (const Holding& h : rows.holdings)
+    CHECK(std::ranges::any_of(by_row[std::size_t(h.part.node)], [&](const NodeStay& stay) {
+      return stay.begin <= h.begin && h.end <= stay.end;
+    }));
+}
+
 TEST_CASE("in random queues nodes hold no more than they have, and all work is done") {
   for (std::uint32_t which = 0; which < 60; ++which) {
     RandomStream dice(21, which, Purpose{"karpenter queue"}, 0);
@@ -267,6 +365,9 @@ TEST_CASE("in random queues nodes hold no more than they have, and all work is d
     market.spec.do_not_disrupt = which % 3 == 0;
     market.spec.node_pools[0].budgets = {{.share = 0.3}};
     if (which % 2 == 0) market.spec.node_pools[0].expire_after = Seconds{1500};
+    if (which % 4 == 0) market.reclaim = ExponentialReclaim{Seconds{2000}};
+    market.notice = Seconds{120};
+    market.spec.interruption_queue = which % 8 == 0;
     KubernetesSpec saves;
     saves.checkpoint = Seconds{10};
     const auto jobs = jobs_asking(asked);
@@ -289,6 +390,12 @@ TEST_CASE("in random queues nodes hold no more than they have, and all work is d
       for (const auto& [when, more] : steps) CHECK((in_use += more) <= gpus);
     }
     CHECK(held == Approx(r.run.gpu_seconds));
+    for (const RunSpan& span : r.spans) {  // all its pods are bound meanwhile
+      int gpus = 0;
+      for (const Holding& h : r.holdings)
+        if (h.job == span.job && h.begin <= span.begin && h.end >= span.end) gpus += h.part.gpus;
+      CHECK(gpus == jobs[span.job].gpus());
+    }
     double useful = 0;
     for (std::size_t j = 0; j < jobs.size(); ++j) {
       REQUIRE(r.run.jobs[j].end);

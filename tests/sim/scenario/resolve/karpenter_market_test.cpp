@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
+
 #include "support/scenario_text.h"
 
 // What Karpenter may launch for jobs that share a cluster, of the catalog's machines and prices.
@@ -78,4 +80,45 @@ TEST_CASE("two kinds of GPUs, none at all and other services are told") {
                                           "Exists}]"),
              Contains("did you mean 'karpenter.k8s.aws/instance-gpu-name'?"));
   CHECK_THAT(market_errors("cluster.service=none"), Contains("Karpenter is not simulated under"));
+}
+
+TEST_CASE("a NodePool whose nodes expire before they are ready is told, where most do") {
+  const std::string expire = "cluster.karpenter.nodePools.default.expireAfter=";
+  CHECK_THAT(market_errors(expire + "1s"), Contains("most nodes would expire before they are "
+                                                    "ready") &&
+                                               Contains("expireAfter: above"));
+  const auto offers = market_with();
+  REQUIRE(offers);
+  const Fact<Seconds> delay = offers->offers.front().provisioning;
+  REQUIRE(delay.high > delay.value);
+  const double between = (delay.value.count() + delay.high.count()) / 2;
+  const auto some = market_with({fmt::format("{}{}s", expire, int(between))});
+  REQUIRE(some);
+  CHECK_THAT(some->warnings.back(), Contains("some nodes of NodePool 'default' expire"));
+  CHECK(market_with({fmt::format("{}{}s", expire, int(delay.high.count()) + 1)})->warnings.size() ==
+        offers->warnings.size());
+  CHECK(market_with({expire + "Never"}));
+}
+
+TEST_CASE("spot nodes of a queue are reclaimed by the scenario's law, or the catalog's") {
+  const auto none = market_with();
+  REQUIRE(none);
+  CHECK(std::holds_alternative<NoReclaim>(none->reclaim));
+  const std::string spot =
+      "cluster.karpenter.nodePools.default.requirements=[{key: karpenter.sh/capacity-type, "
+      "operator: In, values: [spot]}, {key: karpenter.k8s.aws/instance-gpu-name, operator: In, "
+      "values: [a10g]}]";
+  const auto assumed = market_with({spot});
+  REQUIRE(assumed);
+  CHECK(std::get<ExponentialReclaim>(assumed->reclaim).mean.count() > 3600);
+  CHECK(assumed->notice.count() == 120);  // of EC2
+  CHECK(std::ranges::any_of(assumed->warnings, [](const std::string& w) {
+    return w.find("no spot reclaim rate given") != std::string::npos;
+  }));
+  const auto given = market_with({spot, "disruptions={preemption: !exponential {mean: 3h}}"});
+  REQUIRE(given);
+  CHECK(std::get<ExponentialReclaim>(given->reclaim).mean.count() == 3 * 3600);
+  const auto off = market_with({spot, "disruptions={preemption: none}"});
+  REQUIRE(off);
+  CHECK(std::holds_alternative<NoReclaim>(off->reclaim));
 }
