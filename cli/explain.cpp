@@ -1,5 +1,7 @@
 #include "report/explain/explain.h"
 
+#include <fmt/format.h>
+
 #include "cli/command.h"
 #include "cli/errors.h"
 #include "cli/load/load.h"
@@ -19,8 +21,13 @@ struct ExplainOptions : Files, AnswerFormat, ScenarioChanges, NetworkChoice, Cat
   std::string plot;  // a file to write; "": none
 
   std::vector<Option> declared() {
-    return {format_option(),  set_option(),         layer_option(),    engine_option(),
-            catalog_option(), calibration_option(), evidence_option(), without_evidence_option(),
+    Option evidence = evidence_option();
+    evidence.text.value = "[FILE.csv]";
+    evidence.text.help =
+        "list the comparable runs; with FILE.csv add its measured runs to the catalog's evidence "
+        "(repeatable)";
+    return {format_option(),  set_option(),         layer_option(), engine_option(),
+            catalog_option(), calibration_option(), evidence,       without_evidence_option(),
             plot_option(plot)};
   }
   void check() const {
@@ -45,15 +52,18 @@ Asked asked_of(std::span<const std::string> arguments) {
   return asked;
 }
 
+constexpr std::string_view kNothingComparable =
+    "no published run is evidence for this job (processors, a calibration, or --without-evidence "
+    "all)";
+
 /// The runs that the step rests on, as a table and as a picture.
 void tell_evidence(const Explanation& e, const Asked& asked, const ExplainOptions& options) {
   if (!options.plot.empty() && !e.evidence)
-    throw UsageError(
-        "--plot: no published run is evidence for this job (processors, a calibration, "
-        "or --without-evidence all)");
+    throw UsageError("--plot: " + std::string(kNothingComparable));
   if (!options.plot.empty()) write_file(options.plot, evidence_svg(*e.evidence, e.scenario));
-  if (asked.lists_evidence && e.evidence && options.format != OutputFormat::json)
-    print(evidence_table(*e.evidence));
+  if (asked.lists_evidence && options.format != OutputFormat::json)
+    print(e.evidence ? evidence_table(*e.evidence)
+                     : fmt::format("\nComparable runs\n  {}\n", kNothingComparable));
 }
 
 }  // namespace

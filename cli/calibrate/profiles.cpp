@@ -24,7 +24,7 @@ Expected<std::variant<Profile, DeviceActivity, CollectiveLog>> as_any(Expected<T
 
 Expected<std::variant<Profile, DeviceActivity, CollectiveLog>> parse(
     const std::string& name, std::string_view bytes, const CalibrateOptions& options) {
-  if (is_sqlite(bytes)) return as_any(parse_nsys_sqlite(name, bytes));
+  if (is_sqlite(bytes)) return as_any(parse_nsys_sqlite(name, bytes, options.steps));
   if (is_kineto(bytes)) return as_any(parse_kineto(name, bytes));
   if (is_nsys_csv(bytes)) return as_any(parse_nsys_csv(name, bytes, options.steps));
   if (is_nccl_tests(bytes)) return as_any(parse_nccl_tests(name, bytes));

@@ -146,6 +146,11 @@ std::string accuracy_table(const AccuracyReport& report, int worst) {
     out += fmt::format(
         "\n{} of {} runs that ran are predicted out of memory (P(out of memory) above {:.0f} %).\n",
         report.cold.does_not_fit, report.runs.size(), 100 * kCannotFit);
+  if (report.cold.over_plans_risk > 0)
+    out += fmt::format(
+        "\n{} of {} runs that ran have a higher risk than `reckon plan` takes (P(out of memory) "
+        "above {:.0f} %).\n",
+        report.cold.over_plans_risk, report.runs.size(), 100 * kRiskOfAPlan);
   if (report.cold.memory_unknown > 0)
     out += fmt::format(
         "\n{} runs do not state recomputation, offload or network size: their memory is not "

@@ -32,6 +32,7 @@ Json json_of(const Evaluation& e) {
   out["targets"] = Json::object();
   for (const NamedScores& t : e.targets) out["targets"][t.name] = json_of(t.groups);
   out["does_not_fit"] = e.does_not_fit;
+  out["over_plans_risk"] = e.over_plans_risk;
   out["memory_unknown"] = e.memory_unknown;
   if (e.memory.runs > 0) out["memory"] = json_of_memory(e.memory);
   return out;

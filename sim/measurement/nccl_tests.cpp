@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 
 #include "sim/base/unit_text.h"
@@ -22,9 +23,46 @@ std::vector<std::string_view> words_of(std::string_view line) {
   }
 }
 
-/// Columns of a row: size count type redop root, then four out of place and four in place.
-constexpr std::size_t kType = 2, kOperation = 3, kRoot = 4, kTime = 5, kAlgorithm = 6, kBus = 7,
-                      kInPlace = 9, kLeast = 8;
+/// Where a row has what, as the header says. Without one they are those of the newest versions:
+/// size count type redop root, then time algbw busbw #wrong out of place and in place. Older ones
+/// have redop and root only where a collective has them.
+struct Columns {
+  std::size_t type = 2, operation = 3, root = 4, time = 5, in_place = 9, all = 13;
+  std::size_t algorithm() const { return time + 1; }
+  std::size_t bus() const { return time + 2; }
+};
+constexpr std::size_t kNone = 0;  // no column is there but the size
+constexpr std::int64_t kMostRanks = 10'000'000;
+
+std::optional<Columns> columns_in(std::string_view line) {
+  auto words = words_of(line);
+  if (words.empty() || words.front() != "#") return std::nullopt;
+  words.erase(words.begin());
+  const auto place_of = [&](std::string_view name, std::size_t from) {
+    const auto at = std::find(words.begin() + std::ptrdiff_t(from), words.end(), name);
+    return at == words.end() ? kNone : std::size_t(at - words.begin());
+  };
+  Columns c;
+  c.time = place_of("time", 0);
+  if (c.time == kNone || words.front() != "size" || place_of("algbw", c.time) != c.algorithm() ||
+      place_of("busbw", c.time) != c.bus())
+    return std::nullopt;
+  c.type = place_of("type", 0);
+  c.operation = place_of("redop", 0);
+  c.root = place_of("root", 0);
+  c.in_place = place_of("time", c.time + 1);
+  c.all = words.size();
+  return c;
+}
+
+/// Of this row: an operation that a collective has not (all-to-all) is printed as blanks.
+Columns of_row(Columns c, const std::vector<std::string_view>& words) {
+  if (c.operation == kNone || words.size() >= c.all || !parse_number(words[c.operation])) return c;
+  c.operation = kNone;
+  for (std::size_t* at : {&c.root, &c.time, &c.in_place})
+    if (*at != kNone) --*at;
+  return c;
+}
 
 /// "# Collective test starting: all_reduce_perf"
 std::string collective_in(std::string_view line) {
@@ -39,9 +77,13 @@ std::string collective_in(std::string_view line) {
 }
 
 /// An all-reduce's bus bandwidth is 2 (n - 1) / n of its own, a reduce-scatter's half of that.
-std::string collective_by(std::string_view operation, std::string_view root, double ratio) {
-  if (operation == "none") return root == "-1" ? "all_gather" : "broadcast";
-  if (root != "-1") return "reduce";
+std::string collective_by(const Columns& said, const Columns& row,
+                          const std::vector<std::string_view>& words, double ratio) {
+  const bool rooted = row.root != kNone && words[row.root] != "-1";
+  if (row.operation == kNone && said.operation != kNone) return "alltoall";
+  if (row.operation == kNone || words[row.operation] == "none")
+    return rooted ? "broadcast" : "all_gather";
+  if (rooted) return "reduce";
   return ratio > 1 - 1e-9 ? "all_reduce" : "reduce_scatter";
 }
 int ranks_by(std::string_view collective, double ratio) {
@@ -61,16 +103,23 @@ Expected<CollectiveLog> parse_nccl_tests(std::string_view file, std::string_view
   CollectiveLog log;
   Diagnostics problems;
   double best = 0;  // of the bus bandwidth, at which the ratio has most digits
+  Columns said;
+  std::string named;  // by the program
+  int listed = 0;     // by lines "#   Rank  0 Pid 4711 on HOST device  0"
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (log.collective.empty()) log.collective = collective_in(line);
+    if (named.empty()) named = collective_in(line);
+    if (const auto columns = columns_in(line)) said = *columns;
     const auto words = words_of(line);
-    if (words.size() < kLeast || words.front().starts_with('#') || !parse_integer(words[0]) ||
-        !parse_integer(words[1]))
-      continue;
-    const auto size = parse_number(words[0]), time = parse_number(words[kTime]);
+    if (words.size() > 2 && words[0] == "#" && words[1] == "Rank")
+      if (const auto rank = parse_integer(words[2]); rank && *rank >= 0 && *rank < kMostRanks)
+        listed = std::max(listed, static_cast<int>(*rank) + 1);
+    if (words.size() < 2 || !parse_integer(words[0]) || !parse_integer(words[1])) continue;
+    const Columns at = words.size() > said.operation ? of_row(said, words) : said;
+    if (words.size() <= at.bus()) continue;
+    const auto size = parse_number(words[0]), time = parse_number(words[at.time]);
     constexpr double kMostBytes = 1e15, kMostTime = 1e12;  // bytes; microseconds
     if (!size || !time || !(*size >= 0 && *size <= kMostBytes) ||
         !(*time >= 0 && *time <= kMostTime)) {
@@ -78,30 +127,31 @@ Expected<CollectiveLog> parse_nccl_tests(std::string_view file, std::string_view
       if (problems.size() < kMost)
         problems.push_back({Severity::error,
                             {std::string(file), number, 0},
-                            fmt::format("'{}' is no time in microseconds", words[kTime]),
+                            fmt::format("'{}' is no time in microseconds", words[at.time]),
                             "columns: size, count, type, redop, root, time, algbw, busbw"});
       continue;
     }
     constexpr double kLeastTime = 1e-3;  // microseconds: below is no measurement
     if (*size == 0 || *time < kLeastTime) continue;
     CollectiveSample sample{Bytes{*size}, Seconds{*time * 1e-6}, {}, 0};
-    if (words.size() > kInPlace)
-      if (const auto in_place = parse_number(words[kInPlace]);
+    if (at.in_place != kNone && words.size() > at.in_place)
+      if (const auto in_place = parse_number(words[at.in_place]);
           in_place && *in_place >= kLeastTime && *in_place <= kMostTime) {
         sample.in_place = Seconds{*in_place * 1e-6};
         // Two values' standard deviation.
         sample.error = std::abs(std::log(sample.time / sample.in_place)) / std::sqrt(2.0);
       }
-    const auto own = parse_number(words[kAlgorithm]), bus = parse_number(words[kBus]);
+    const auto own = parse_number(words[at.algorithm()]), bus = parse_number(words[at.bus()]);
     if (own && bus && *own > 0 && *bus > best) {
       best = *bus;
-      const std::string by = collective_by(words[kOperation], words[kRoot], *bus / *own);
-      log.ranks = ranks_by(log.collective.empty() ? by : log.collective, *bus / *own);
-      if (log.type.empty()) log.type = words[kType];
-      if (log.collective.empty()) log.collective = by;
+      log.collective = named.empty() ? collective_by(said, at, words, *bus / *own) : named;
+      log.ranks = ranks_by(log.collective, *bus / *own);
+      if (log.type.empty() && at.type != kNone) log.type = words[at.type];
     }
     log.samples.push_back(sample);
   }
+  if (log.collective.empty()) log.collective = named;  // where every bandwidth is printed as 0
+  if (listed > 0) log.ranks = listed;
   if (problems.empty() && log.samples.empty())
     problems.push_back({Severity::error,
                         {std::string(file), 0, 0},

@@ -32,6 +32,8 @@ TEST_CASE("reckon accuracy scores published runs, as a table, as JSON and as a d
   CHECK(out["cold"]["median_absolute_error"].get<double>() < 0.25);
   CHECK(out["by"]["accelerator"].contains("K80"));
   CHECK(out["by"]["scale"]["1"]["runs"] == 1);
+  CHECK(out["by"]["domain"]["vision"]["runs"] == 3);
+  CHECK(out["cold"]["over_plans_risk"] >= out["cold"]["does_not_fit"]);
   CHECK(out["worst"].size() == 1);
   const std::string svg = read_all(w.path("plot.svg"));
   CHECK(contains(svg, "<svg"));

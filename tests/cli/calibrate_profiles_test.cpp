@@ -47,6 +47,18 @@ Json forecast(const Workspace& w, const std::string& options) {
   REQUIRE(out.code == 0);
   return Json::parse(out.out);
 }
+const std::string kRecorded = RECKON_SOURCE_DIR "/tests/data/profiles/";
+
+/// ResNet-50 on so many A100-40 of one machine.
+std::string job_on_a100(int accelerators) {
+  return "name: job\nworkload:\n  model: resnet50\n  dataset: imagenet\n  train: {epochs: 1}\n"
+         "  precision: fp32\n  batch_per_accelerator: 32\n  strategy: {kind: mirrored}\n"
+         "cluster:\n  provider: on_premises\n  pools:\n    - name: nodes\n"
+         "      machine: {vcpu: 32, memory: 256GiB, network: 100Gbps, price: 9 USD/h}\n"
+         "      accelerator: {type: A100-SXM4-40, count: " +
+         std::to_string(accelerators) + "}\n      nodes: 1\n";
+}
+
 /// Of the logarithm, the 5th to the 95th percentile of the factor on the step.
 double half_width(const Json& forecast) {
   const Json& factor = forecast["evidence"]["step_factor"];
@@ -101,6 +113,32 @@ TEST_CASE("a profile of other hardware than the scenario's is refused") {
                      "H100-SXM5-80") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(w.path("own.yaml")));
   CHECK(w.run("calibrate trace.json").code == 2);  // of which scenario?
+}
+
+TEST_CASE("a trace that PyTorch recorded is a run of one's own") {
+  // Two steps of a recommender (tests/data/README.md), taken for a ResNet's here.
+  const Workspace w;
+  w.write("job.yaml", job_on_a100(2));
+  const Output fit =
+      w.run("calibrate " + kRecorded + "pytorch-2-a100.json.gz --scenario job.yaml --out own.yaml");
+  INFO(fit.out << fit.err);
+  REQUIRE(fit.code == 0);
+  CHECK(fit.out.find("PyTorch (Kineto), NVIDIA A100-PG509-200, 2 steps of 221 ms") !=
+        std::string::npos);
+  CHECK(fit.out.find("allreduce of 25.0 MiB a step") != std::string::npos);
+  CHECK(fit.out.find("source: own") != std::string::npos);
+}
+
+TEST_CASE("all-reduces that nccl-tests recorded correct the links of a job") {
+  const Workspace w;
+  w.write("job.yaml", job_on_a100(8));
+  const Output fit = w.run("calibrate " + kRecorded +
+                           "nccl-tests-allreduce.log --scenario job.yaml --out own.yaml");
+  INFO(fit.out << fit.err);
+  REQUIRE(fit.code == 0);
+  CHECK(fit.out.find("nccl-tests, all_reduce of float on 8 ranks") != std::string::npos);
+  CHECK(fit.out.find("8.00 GiB take 63.9 ms out of place, 64.0 ms in place") != std::string::npos);
+  CHECK(std::filesystem::exists(w.path("own.yaml")));
 }
 
 TEST_CASE("samples of DCGM are told beside the forecast, and nothing is written") {

@@ -138,6 +138,8 @@ TEST_CASE("a run of one's own is evidence, and a run or a source can be left out
   CHECK(unknown.code == 2);
   CHECK(contains(unknown.err, "nobody"));
   CHECK(w.run("explain a.yaml --without-evidence all --plot e.svg").code == 2);
+  CHECK(contains(w.run("explain a.yaml --without-evidence all --evidence").out,
+                 "Comparable runs\n  no published run is evidence for this job"));
 }
 
 TEST_CASE("whatever explain proposes is an option of plan, or is named as outside of its search") {

@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check(parse_kineto("trace.json", text));
       break;
     case 'q':
-      if (is_sqlite(text)) check(parse_nsys_sqlite("report.sqlite", text));
+      if (is_sqlite(text)) check(parse_nsys_sqlite("report.sqlite", text, 2));
       break;
     case 't':
       if (is_nsys_csv(text)) check(parse_nsys_csv("trace.csv", text, 3));

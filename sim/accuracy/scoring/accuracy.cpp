@@ -273,6 +273,7 @@ Evaluation evaluate(std::span<const ScoredRun> runs) {
   e.memory = scores_of_memory(runs);
   if (std::ranges::any_of(runs, [](const ScoredRun& r) { return !r.evidence.empty(); })) {
     by("evidence", [](const ScoredRun& r) { return r.evidence; });
+    by("domain", [](const ScoredRun& r) { return r.domain; });
     by("publisher", [](const ScoredRun& r) {
       const bool mlperf = publisher_of(r.at.source) == "mlperf";
       return fmt::format("{}, trust {}", mlperf ? "MLPerf" : "others", r.at.trust);
@@ -280,6 +281,8 @@ Evaluation evaluate(std::span<const ScoredRun> runs) {
   }
   e.does_not_fit = std::ranges::count_if(
       runs, [](const ScoredRun& r) { return r.memory_known && !r.memory.fits(); });
+  e.over_plans_risk = std::ranges::count_if(
+      runs, [](const ScoredRun& r) { return r.memory_known && !r.memory.fits_at(kRiskOfAPlan); });
   e.memory_unknown =
       std::ranges::count_if(runs, [](const ScoredRun& r) { return !r.memory_known; });
   return e;

@@ -28,6 +28,7 @@ struct ScoredRun {
   bool memory_known = true;  // Prediction's
   double device_share = 1;
   std::string_view evidence = {};  // what is near of it; "": predicted by the step model alone
+  std::string_view domain = {};    // of its network, where there is evidence: "language", ...
   /// Which line of the figures it belongs to, where the kind of table says; "": what ran says.
   std::string_view figure = {};
   double error() const { return predicted / measured - 1; }  // a share
@@ -64,8 +65,9 @@ struct Evaluation {
   Scores runs, groups;
   std::vector<NamedScores> targets;  // the lines of issue 5, as far as there are such runs
   std::vector<std::pair<std::string, std::vector<NamedScores>>> by;  // "accelerator", "model", ...
-  std::int64_t does_not_fit = 0;    // ran, but P(out of memory) is above kCannotFit
-  std::int64_t memory_unknown = 0;  // what they keep is not printed, and not counted above
+  std::int64_t does_not_fit = 0;     // ran, but P(out of memory) is above kCannotFit
+  std::int64_t over_plans_risk = 0;  // ran, but P(out of memory) is above kRiskOfAPlan
+  std::int64_t memory_unknown = 0;   // what they keep is not printed, and not counted above
   Scores memory;  // peaks of memory, of the runs whose peak was measured; without intervals
 };
 Evaluation evaluate(std::span<const ScoredRun> runs);

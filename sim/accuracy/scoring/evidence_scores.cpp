@@ -47,6 +47,7 @@ void add_evidence(std::vector<ScoredRun>& runs, const Evidence& evidence, const 
     const auto own = features(r.at);
     if (!own) continue;
     r.evidence = class_of(*own, evidence.runs());
+    r.domain = to_text(own->domain);
     EvidenceFeatures question = *own;
     if (by != HoldOut::model) question.source = 0;
     if (by == HoldOut::publisher) question.publisher = 0;

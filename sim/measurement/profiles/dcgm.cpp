@@ -110,9 +110,12 @@ class ActivitySums {
     if (const auto watts = values[std::size_t(Field::watts)])
       most_watts_ = std::max(most_watts_, *watts);
     constexpr double kWorks = 0.01;  // of the time that an engine is active, 0..1
-    const auto active = values[std::size_t(Field::active)];
-    ++(active && *active < kWorks ? idle_ : working_);
-    if (active && *active < kWorks) return;
+    const auto work =
+        std::max(values[std::size_t(Field::active)], values[std::size_t(Field::multiprocessors)]);
+    // The first samples of the profiling fields are N/A until their module runs.
+    if (std::ranges::none_of(values, [](const auto& v) { return v.has_value(); })) return;
+    ++(work && *work < kWorks ? idle_ : working_);
+    if (work && *work < kWorks) return;
     for (std::size_t k = 0; k < kFieldCount; ++k) {
       if (!values[k]) continue;
       sums_[k] += *values[k];

@@ -138,20 +138,6 @@ Trace read_trace(Table& table) {
   return trace;
 }
 
-/// From one launch to the next of the kernel that comes first of those launched once a step.
-std::vector<ProfiledWindow> marked_steps(Trace& trace, std::int64_t steps) {
-  const std::vector<std::int64_t>* marks = nullptr;
-  for (auto& [name, begins] : trace.begins) {
-    if (std::int64_t(begins.size()) != steps) continue;
-    std::ranges::sort(begins);
-    if (marks == nullptr || begins.front() < marks->front()) marks = &begins;
-  }
-  std::vector<ProfiledWindow> windows;
-  for (std::size_t k = 0; marks != nullptr && k + 1 < marks->size(); ++k)
-    if ((*marks)[k] < (*marks)[k + 1]) windows.push_back({(*marks)[k], (*marks)[k + 1]});
-  return windows;
-}
-
 }  // namespace
 
 bool is_nsys_csv(std::string_view text) { return !from_header(text).empty(); }
@@ -168,7 +154,8 @@ Expected<Profile> parse_nsys_csv(std::string_view file, std::string_view text, s
   Profile profile;
   if (is_trace) {
     Trace trace = read_trace(table);
-    const auto windows = steps > 1 ? marked_steps(trace, steps) : std::vector<ProfiledWindow>{};
+    const auto windows =
+        steps > 1 ? windows_between_launches(trace.begins, steps) : std::vector<ProfiledWindow>{};
     if (steps > 1 && windows.empty() && table.problems.empty())
       table.problems.push_back({Severity::error,
                                 {std::string(file), 0, 0},

@@ -101,36 +101,46 @@ Stretch stretch_of(sqlite3_stmt* s, const char* table, std::int64_t row) {
   return x;
 }
 
-void add_kernels(Database& db, std::vector<ProfiledKernel>& kernels) {
+struct Kernels {
+  std::vector<ProfiledKernel> all;
+  std::map<std::string, std::vector<std::int64_t>, std::less<>> begins;  // of the first device's
+};
+
+Kernels kernels_of(Database& db) {
   constexpr const char* kTable = "CUPTI_ACTIVITY_KIND_KERNEL";
   if (!db.has(kTable))
     throw WrongDatabase{fmt::format("no table {}: no kernel was traced", kTable),
                         "profile with nsys profile --trace=cuda,nvtx"};
   if (!db.has("StringIds")) throw WrongDatabase{"no table StringIds: kernels have no names", ""};
-  std::map<std::int64_t, KernelKind> kinds;  // by the name's number
+  std::map<std::int64_t, std::pair<std::string, KernelKind>> named;  // by the name's number
   db.rows(
       "SELECT id, value FROM StringIds WHERE id IN (SELECT demangledName FROM "
       "CUPTI_ACTIVITY_KIND_KERNEL)",
       [&](sqlite3_stmt* s, std::int64_t) {
-        kinds[sqlite3_column_int64(s, 0)] = kernel_kind(text_of(s, 1));
+        named[sqlite3_column_int64(s, 0)] = {std::string(text_of(s, 1)),
+                                             kernel_kind(text_of(s, 1))};
       });
+  Kernels kernels;
   const auto add = [&](sqlite3_stmt* s, const char* table, std::int64_t row, KernelKind kind) {
     const Stretch x = stretch_of(s, table, row);
-    kernels.push_back({x.begin, x.end, sqlite3_column_int(s, 2), kind});
+    kernels.all.push_back({x.begin, x.end, sqlite3_column_int(s, 2), kind});
   };
   db.rows(fmt::format("SELECT start, \"end\", deviceId, demangledName FROM {}", kTable),
           [&](sqlite3_stmt* s, std::int64_t row) {
-            const auto kind = kinds.find(sqlite3_column_int64(s, 3));
-            if (kind == kinds.end())
+            const auto name = named.find(sqlite3_column_int64(s, 3));
+            if (name == named.end())
               throw WrongDatabase{fmt::format("{}, row {}: its name {} is not in StringIds", kTable,
                                               row, sqlite3_column_int64(s, 3)),
                                   ""};
-            add(s, kTable, row, kind->second);
+            add(s, kTable, row, name->second.second);
+            if (kernels.all.back().device == kernels.all.front().device)
+              kernels.begins[name->second.first].push_back(kernels.all.back().begin);
           });
   for (const char* table : {"CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET"})
     if (db.has(table))
       db.rows(fmt::format("SELECT start, \"end\", deviceId FROM {}", table),
               [&](sqlite3_stmt* s, std::int64_t row) { add(s, table, row, KernelKind::memory); });
+  return kernels;
 }
 
 /// "ProfilerStep#12" is "profilerstep#".
@@ -145,15 +155,10 @@ bool says_step(std::string_view text) {
   return text.find("step") != text.npos || text.find("iter") != text.npos;
 }
 
-std::vector<ProfiledWindow> steps_of(Database& db) {
+/// Empty: none says so.
+std::vector<ProfiledWindow> ranges_of_steps(Database& db) {
   constexpr const char* kTable = "NVTX_EVENTS";
-  const auto no_steps = [] {
-    return WrongDatabase{
-        "no NVTX range whose text says step or iteration: how long a step took is not known",
-        "mark steps in the program, such as torch.cuda.nvtx.range_push(f\"step {n}\"), and profile "
-        "with --trace=cuda,nvtx"};
-  };
-  if (!db.has(kTable)) throw no_steps();
+  if (!db.has(kTable)) return {};
   using Ranges = std::vector<ProfiledWindow>;
   std::map<std::pair<std::string, std::int64_t>, Ranges> ranges;  // by text and thread
   // 59: pushed and popped, 60: started and ended.
@@ -171,8 +176,23 @@ std::vector<ProfiledWindow> steps_of(Database& db) {
   for (auto& [key, all] : ranges)
     if (auto windows = joined_windows(std::move(all)); windows.size() > best.size())
       best = std::move(windows);
-  if (best.empty()) throw no_steps();
   return best;
+}
+
+std::vector<ProfiledWindow> steps_of(Database& db, const Kernels& kernels, std::int64_t steps) {
+  auto windows = ranges_of_steps(db);
+  if (windows.empty() && steps > 1) {
+    windows = windows_between_launches(kernels.begins, steps);
+    if (windows.empty())
+      throw WrongDatabase{fmt::format("no kernel was launched {} times, once a step", steps),
+                          "--steps: how many steps the trace holds"};
+  }
+  if (windows.empty())
+    throw WrongDatabase{
+        "no NVTX range whose text says step or iteration: how long a step took is not known",
+        "mark steps in the program, such as torch.cuda.nvtx.range_push(f\"step {n}\"), and profile "
+        "with --trace=cuda,nvtx; or say how many steps the trace holds: --steps N"};
+  return windows;
 }
 
 }  // namespace
@@ -181,18 +201,18 @@ bool is_sqlite(std::string_view bytes) {
   return bytes.starts_with(std::string_view("SQLite format 3\0", 16));
 }
 
-Expected<Profile> parse_nsys_sqlite(std::string_view file, std::string_view bytes) {
+Expected<Profile> parse_nsys_sqlite(std::string_view file, std::string_view bytes,
+                                    std::int64_t steps) {
   try {
     Database db(bytes);
-    std::vector<ProfiledKernel> kernels;
-    add_kernels(db, kernels);
-    const std::vector<ProfiledWindow> steps = steps_of(db);
+    Kernels kernels = kernels_of(db);
+    const std::vector<ProfiledWindow> windows = steps_of(db, kernels, steps);
     Profile profile;
     profile.tool = "Nsight Systems";
     if (db.has("TARGET_INFO_GPU"))
       db.rows("SELECT name FROM TARGET_INFO_GPU LIMIT 1",
               [&](sqlite3_stmt* s, std::int64_t) { profile.device = text_of(s, 0); });
-    set_steps(profile, std::move(kernels), steps);
+    set_steps(profile, std::move(kernels.all), windows);
     return profile;
   } catch (const WrongDatabase& wrong) {
     return tl::unexpected(

@@ -88,6 +88,21 @@ std::vector<ProfiledWindow> joined_windows(std::vector<ProfiledWindow> windows) 
   return apart;
 }
 
+std::vector<ProfiledWindow> windows_between_launches(
+    const std::map<std::string, std::vector<std::int64_t>, std::less<>>& begins,
+    std::int64_t steps) {
+  std::vector<std::int64_t> marks;
+  for (const auto& [name, launches] : begins) {
+    if (launches.empty() || std::int64_t(launches.size()) != steps) continue;
+    if (marks.empty() || std::ranges::min(launches) < std::ranges::min(marks)) marks = launches;
+  }
+  std::ranges::sort(marks);
+  std::vector<ProfiledWindow> windows;
+  for (std::size_t k = 0; k + 1 < marks.size(); ++k)
+    if (marks[k] < marks[k + 1]) windows.push_back({marks[k], marks[k + 1]});
+  return windows;
+}
+
 void set_steps(Profile& profile, std::vector<ProfiledKernel> kernels,
                std::span<const ProfiledWindow> windows) {
   std::erase_if(kernels, [](const ProfiledKernel& k) { return k.end <= k.begin; });

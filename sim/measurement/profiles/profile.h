@@ -64,6 +64,13 @@ struct Profile {
 /// Steps follow each other: a window ends where the next begins, unless half a step lies between.
 /// The windows are sorted and do not overlap afterwards; those within another are dropped.
 std::vector<ProfiledWindow> joined_windows(std::vector<ProfiledWindow> windows);
+/// Steps of a trace that marks none: from one launch to the next of the kernel that comes first of
+/// those that were launched `steps` times. `begins` are the launches on one device by the kernel's
+/// name. N marks are N - 1 steps, as the last one's end is not known; empty: there is no such
+/// kernel.
+std::vector<ProfiledWindow> windows_between_launches(
+    const std::map<std::string, std::vector<std::int64_t>, std::less<>>& begins,
+    std::int64_t steps);
 
 /// Fills steps, parts and devices. Without windows: of all that lies between the first kernel's
 /// begin and the last one's end.

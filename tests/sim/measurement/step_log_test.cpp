@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
+#include <iterator>
+#include <string>
 
 namespace reckon {
 
@@ -87,6 +90,54 @@ TEST_CASE("nccl-tests' all-reduces are read, out of place") {
   CHECK(line.bandwidth.v == Approx(133169152 / 974.8e-6));
   CHECK(line.latency.count() == Approx(45.2e-6 - 1048576 / line.bandwidth.v));
   CHECK(!parse_nccl_tests("nccl.txt", "# algbw busbw\n"));
+}
+
+TEST_CASE("older outputs of nccl-tests, which have fewer columns, are read by their header") {
+  // Recorded on eight A100-40 (tests/data/README.md).
+  const auto recorded = [](const std::string& name) {
+    std::ifstream file(RECKON_SOURCE_DIR "/tests/data/profiles/nccl-tests-" + name + ".log");
+    return parse_nccl_tests("nccl.log", std::string{std::istreambuf_iterator<char>(file), {}});
+  };
+  const auto reduced = recorded("allreduce");  // has no column root
+  REQUIRE(reduced);
+  CHECK(reduced->collective == "all_reduce");
+  CHECK(reduced->type == "float");
+  CHECK(reduced->ranks == 8);
+  REQUIRE(!reduced->samples.empty());
+  CHECK(reduced->samples.back().size == Bytes{8589934592.0});
+  CHECK(reduced->samples.back().time.count() == Approx(63896e-6));
+  CHECK(reduced->samples.back().in_place.count() == Approx(63959e-6));
+  // Through all sizes by relative errors; the largest alone reach 134 GB/s.
+  CHECK(line_through(reduced->samples).bandwidth.v == Approx(134e9).epsilon(0.15));
+  const auto exchanged = recorded("alltoall");  // redop is blank
+  REQUIRE(exchanged);
+  CHECK(exchanged->collective == "alltoall");
+  CHECK(exchanged->ranks == 8);
+  CHECK(exchanged->samples.back().time.count() > 0.01);
+  const auto gathered = parse_nccl_tests(
+      "nccl.log",
+      "#  size  count  type  time  algbw  busbw  error  time  algbw  busbw  error\n"
+      "  8192  2048  float  40.0  0.20  0.18  N/A  41.0  0.20  0.18  N/A\n");
+  REQUIRE(gathered);
+  CHECK(gathered->collective == "all_gather");
+  CHECK(gathered->samples[0].time.count() == Approx(40e-6));
+  // What small sizes print is rounded: their ratio says nothing.
+  const auto scattered = parse_nccl_tests(
+      "nccl.log",
+      "#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error\n"
+      "  256  8  float  sum  34.8  0.01  0.01  N/A  34.8  0.01  0.01  N/A\n"
+      "  8589934592  268435456  float  sum  32464  264.60  231.52  N/A  32502  264.29  231.25  N/A\n");
+  REQUIRE(scattered);
+  CHECK(scattered->collective == "reduce_scatter");
+  CHECK(scattered->ranks == 8);
+  const auto sent = parse_nccl_tests(
+      "nccl.log",
+      "#   Rank  0 Pid 1 on host device  0\n#   Rank  1 Pid 1 on host device  1\n"
+      "#  size  count  type  root  time  algbw  busbw  error  time  algbw  busbw  error\n"
+      "  8192  2048  float  0  40.0  0.20  0.20  N/A  41.0  0.20  0.20  N/A\n");
+  REQUIRE(sent);
+  CHECK(sent->collective == "broadcast");
+  CHECK(sent->ranks == 2);
 }
 
 TEST_CASE("collectives of nccl-tests are told apart, by their line or by their bandwidths") {

@@ -97,6 +97,23 @@ TEST_CASE("errors are summed up by run: median, mean, 90th percentile, worst, bi
   CHECK(s.interval_median_half_width == Approx(0.1));
 }
 
+TEST_CASE("runs that ran are counted where a plan would not take their risk, or no step could run") {
+  std::vector<ScoredRun> runs(4, accuracy_run("a", "T4", 1, 100, 110));
+  for (ScoredRun& r : runs) {
+    r.memory.available = Bytes{10e9};
+    r.memory.deviation = 0.1;
+  }
+  runs[0].memory.activations = Bytes{7e9};   // ln(10 / 7) is 3.6 deviations
+  runs[1].memory.activations = Bytes{9e9};   // 1.05: P 15 %
+  runs[2].memory.activations = Bytes{14e9};  // P above 99.9 %
+  runs[3].memory.activations = Bytes{14e9};
+  runs[3].memory_known = false;
+  const Evaluation e = evaluate(runs);
+  CHECK(e.over_plans_risk == 2);
+  CHECK(e.does_not_fit == 1);
+  CHECK(e.memory_unknown == 1);
+}
+
 TEST_CASE("rank correlation is 1 where the order agrees, -1 where it is turned round") {
   const ScoredRun same[] = {accuracy_run("a", "T4", 1, 1, 5), accuracy_run("a", "T4", 1, 2, 70),
                             accuracy_run("a", "T4", 1, 30, 80)};

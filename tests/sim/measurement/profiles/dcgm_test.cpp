@@ -35,6 +35,23 @@ TEST_CASE("samples of DCGM are means while GPUs work, and the most memory of all
   CHECK(read->memory_used.value() == Bytes{62000.0 * 1048576});
 }
 
+TEST_CASE("what DCGM has not sampled yet is no sample, and idle multiprocessors are idle") {
+  // As DCGM 3.3 prints it: the profiling fields' first values are N/A, and without rights to them
+  // GRACT stays so.
+  const auto read = parse_dcgm("dmon.txt",
+                               "#Entity   GRACT        SMACT        DRAMA\n"
+                               "ID\n"
+                               "GPU 0     N/A          N/A          N/A\n"
+                               "GPU 0     0.000        0.000        0.000\n"
+                               "GPU 1     N/A          0.000        0.000\n"
+                               "GPU 2     0.984        0.930        0.252\n");
+  REQUIRE(read);
+  CHECK(read->gpus == 3);
+  CHECK(read->samples == 1);
+  CHECK(read->idle_samples == 2);
+  CHECK(read->multiprocessors.value() == Approx(0.93));
+}
+
 TEST_CASE("the same as CSV, with DCGM's long names") {
   const std::string text =
       "timestamp,Entity,DCGM_FI_PROF_SM_ACTIVE,DCGM_FI_DEV_FB_USED\n"

@@ -3,6 +3,8 @@
 #include <sqlite3.h>
 
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
 
 using namespace reckon;
 
@@ -50,7 +52,7 @@ std::string database(const std::string& sql) {
 }
 
 std::string error_of(const std::string& sql) {
-  const auto read = parse_nsys_sqlite("report.sqlite", database(sql));
+  const auto read = parse_nsys_sqlite("report.sqlite", database(sql), 0);
   REQUIRE(!read);
   return format(read.error());
 }
@@ -60,7 +62,7 @@ std::string error_of(const std::string& sql) {
 TEST_CASE("a database of Nsight Systems is its NVTX steps and what they went to") {
   const std::string bytes = database(std::string(kSchema) + kRanges + kRows + kSteps);
   REQUIRE(is_sqlite(bytes));
-  const auto read = parse_nsys_sqlite("report.sqlite", bytes);
+  const auto read = parse_nsys_sqlite("report.sqlite", bytes, 0);
   REQUIRE(read);
   CHECK(read->device == "NVIDIA A100-SXM4-80GB");
   REQUIRE(read->steps.size() == 2);
@@ -89,7 +91,38 @@ TEST_CASE("what a database lacks is said with its table, column or row") {
              Catch::Contains("no such column: end"));
   std::string damaged = database(all + kSteps);
   for (std::size_t k = 100; k < damaged.size(); k += 7) damaged[k] = char(k);
-  CHECK_FALSE(parse_nsys_sqlite("report.sqlite", damaged));
+  CHECK_FALSE(parse_nsys_sqlite("report.sqlite", damaged, 0));
+}
+
+TEST_CASE("a database without marked steps has them where it is told how many") {
+  const std::string bytes = database(std::string(kSchema) + kRows);  // the product ran twice
+  const auto read = parse_nsys_sqlite("report.sqlite", bytes, 2);
+  REQUIRE(read);
+  REQUIRE(read->steps.size() == 1);
+  CHECK(read->steps[0] == Approx(1000e-9));
+  CHECK(read->parts.product.count() == Approx(500e-9));
+  const auto none = parse_nsys_sqlite("report.sqlite", bytes, 3);
+  REQUIRE(!none);
+  CHECK_THAT(format(none.error()), Catch::Contains("no kernel was launched 3 times"));
+  // Marked steps go before.
+  CHECK(parse_nsys_sqlite("report.sqlite",
+                          database(std::string(kSchema) + kRanges + kRows + kSteps), 2)
+            ->steps.size() == 2);
+}
+
+TEST_CASE("a database that Nsight Systems recorded is read") {
+  // Nsight Systems 2022.1 (tests/data/README.md): `test` ran five times.
+  std::ifstream file(RECKON_SOURCE_DIR "/tests/data/profiles/nsight-systems.sqlite",
+                     std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const auto read = parse_nsys_sqlite("report.sqlite", bytes, 5);
+  REQUIRE(read);
+  CHECK(read->device == "GeForce GTX 1060 with Max-Q Design");
+  REQUIRE(read->steps.size() == 4);
+  CHECK(read->steps[0] == Approx(708826e-9));
+  CHECK(read->steps[3] == Approx(542427e-9));
+  CHECK_THAT(format(parse_nsys_sqlite("report.sqlite", bytes, 0).error()),
+             Catch::Contains("no NVTX range whose text says step"));
 }
 
 TEST_CASE("a database may not have its views run") {
@@ -98,7 +131,8 @@ TEST_CASE("a database may not have its views run") {
       database("CREATE TABLE StringIds (id, value);"
                "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE x(n) AS (SELECT 1 UNION "
                "ALL SELECT n + 1 FROM x) SELECT n AS start, n AS \"end\", 0 AS deviceId, 1 AS "
-               "demangledName FROM x;")));
+               "demangledName FROM x;"),
+      0));
 }
 
 TEST_CASE("a table of kernels over time has steps where it is told how many") {
