@@ -126,7 +126,8 @@ TEST_CASE("older outputs of nccl-tests, which have fewer columns, are read by th
       "nccl.log",
       "#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error\n"
       "  256  8  float  sum  34.8  0.01  0.01  N/A  34.8  0.01  0.01  N/A\n"
-      "  8589934592  268435456  float  sum  32464  264.60  231.52  N/A  32502  264.29  231.25  N/A\n");
+      "  8589934592  268435456  float  sum  32464  264.60  231.52  N/A  32502  264.29  231.25  "
+      "N/A\n");
   REQUIRE(scattered);
   CHECK(scattered->collective == "reduce_scatter");
   CHECK(scattered->ranks == 8);
