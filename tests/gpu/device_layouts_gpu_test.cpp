@@ -15,8 +15,8 @@ std::vector<LayoutRun> on_device(const PlannedWorkload& job, std::int64_t steps,
                                  cuda::DevicePrecision precision = cuda::DevicePrecision::fp32,
                                  const AtEnd& at_end = {}) {
   return train_under(job, steps, at_end, LossScale::kFirst, [precision] {
-    return cuda::make_device_layouts(precision, nullptr,
-                                     [](Communicator& hosts) { return cuda::make_staged_group(hosts); });
+    return cuda::make_device_layouts(
+        precision, nullptr, [](Communicator& hosts) { return cuda::make_staged_group(hosts); });
   });
 }
 
@@ -53,8 +53,8 @@ double bound_of_order(const PlannedWorkload& job, std::int64_t steps, int summan
 }
 
 /// A device's gradient has the share of an error that device_runtime_gpu_test.cpp derives: forty
-/// tensors rounded on the way there and back. A few steps of SGD move straight on, so what they have
-/// moved has that share of an error, too.
+/// tensors rounded on the way there and back. A few steps of SGD move straight on, so what they
+/// have moved has that share of an error, too.
 void check_moved(const std::vector<LayoutRun>& device, const std::vector<LayoutRun>& cpu,
                  const PlannedWorkload& job) {
   const double share = 4 * 2 * std::sqrt(80.0) * 0x1p-22 / 2;
@@ -94,8 +94,7 @@ TEST_CASE("devices under ZeRO accumulate, clip and recompute as one rank does") 
   const auto alone = on_device(under(job, {.data = 1}, 8), 3);
   for (const int stage : {1, 2, 3}) {
     INFO("stage " << stage);
-    const auto cut =
-        under(job, {.data = 2, .zero_stage = stage, .recompute = Recompute::full}, 2);
+    const auto cut = under(job, {.data = 2, .zero_stage = stage, .recompute = Recompute::full}, 2);
     CHECK(cut.strategy.layout.micro_batches == 2);
     const auto runs = on_device(cut, 3);
     for (const LayoutRun& run : runs) {

@@ -33,8 +33,8 @@ NodeRows rows_of(const KarpenterRun& run, const KarpenterMarket& market) {
     const std::string name = kind_of(offering);
     auto kind = std::ranges::find(kinds, name, &RowsOfKind::name);
     if (kind == kinds.end()) kind = kinds.insert(kind, {name, offering.size.gpus, {}});
-    auto row = std::ranges::find_if(kind->free_from,
-                                    [&](SimTime free) { return free <= node.requested; });
+    auto row =
+        std::ranges::find_if(kind->free_from, [&](SimTime free) { return free <= node.requested; });
     if (row == kind->free_from.end()) row = kind->free_from.insert(row, node.gone);
     *row = node.gone;
     places[n] = {static_cast<std::size_t>(kind - kinds.begin()),

@@ -97,7 +97,8 @@ TEST_CASE("errors are summed up by run: median, mean, 90th percentile, worst, bi
   CHECK(s.interval_median_half_width == Approx(0.1));
 }
 
-TEST_CASE("runs that ran are counted where a plan would not take their risk, or no step could run") {
+TEST_CASE(
+    "runs that ran are counted where a plan would not take their risk, or no step could run") {
   std::vector<ScoredRun> runs(4, accuracy_run("a", "T4", 1, 100, 110));
   for (ScoredRun& r : runs) {
     r.memory.available = Bytes{10e9};
