@@ -46,7 +46,7 @@ struct KarpenterRun {
   std::vector<RunSpan> spans;     // in order of their ends
   std::array<ConsolidationCount, kConsolidationKinds> consolidations{};
   std::int64_t starved = 0;   // jobs that fit a node and had none to the end: limits keep it away
-  std::int64_t reclaims = 0;  // nodes that the provider took back, or that went at its notice
+  std::int64_t reclaims = 0;  // nodes that the provider reclaimed, or that went at its notice
   int most_gpus = 0;          // of nodes at a time
 };
 
