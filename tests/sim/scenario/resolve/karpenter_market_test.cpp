@@ -107,7 +107,7 @@ TEST_CASE("spot nodes of a queue are reclaimed by the scenario's law, or the cat
   const std::string spot =
       "cluster.karpenter.nodePools.default.requirements=[{key: karpenter.sh/capacity-type, "
       "operator: In, values: [spot]}, {key: karpenter.k8s.aws/instance-gpu-name, operator: In, "
-      "values: [a10g]}]";
+      "values: [v100]}]";  // of which the catalog has a spot price
   const auto assumed = market_with({spot});
   REQUIRE(assumed);
   CHECK(std::get<ExponentialReclaim>(assumed->reclaim).mean.count() > 3600);
