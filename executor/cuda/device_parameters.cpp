@@ -94,7 +94,8 @@ DeviceParameters::DeviceParameters(const ParameterLayout& layout,
   }
 }
 
-ParameterView DeviceParameters::whole() {
+ParameterView DeviceParameters::exchanged() {
+  if (zero_stage_ >= 2) return {host(), {}};
   if (pieces_.empty()) return {};
   RECKON_CHECK(pieces_.size() == 1 && pieces_[0].values_stay && pieces_[0].gradients_stay);
   return {values(0), gradients(0)};
@@ -154,9 +155,8 @@ void DeviceParameters::changed() {
 void DeviceParameters::clear_gradients() {
   for (Piece& piece : pieces_)
     if (piece.gradients_stay)
-      check(
-          cudaMemsetAsync(piece.gradients.data(), 0, piece.range.count * sizeof(float), stream_),
-          "clearing gradients");
+      check(cudaMemsetAsync(piece.gradients.data(), 0, piece.range.count * sizeof(float), stream_),
+            "clearing gradients");
 }
 
 /// copy(on the host, on the device, bytes) of each slot whose values stay.
@@ -170,9 +170,8 @@ void DeviceParameters::for_slots(Copy copy) {
 
 void DeviceParameters::to_host() {
   check(cudaStreamSynchronize(stream_), "step");
-  for_slots([](float* here, const float* there, std::size_t bytes) {
-    copy_to_host(here, there, bytes);
-  });
+  for_slots(
+      [](float* here, const float* there, std::size_t bytes) { copy_to_host(here, there, bytes); });
 }
 
 void DeviceParameters::to_device() {

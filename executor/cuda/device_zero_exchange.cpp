@@ -29,14 +29,14 @@ struct CutRanges {
 
 /// What a rank has of a block.
 struct DeviceShard {
-  std::size_t piece = 0;     // of the parameters
-  ParameterRange host;       // of the host's layout
+  std::size_t piece = 0;      // of the parameters
+  ParameterRange host;        // of the host's layout
   std::size_t to_reduce = 0;  // trained elements, with what fills slots up
   CutRanges trained, frozen;
-  DeviceBuffer<float> first, second;      // velocities, none; or moments: of the trained part
-  DeviceBuffer<float> gradients;          // stages 2 and 3: of it, over the step's passes
-  DeviceBuffer<float> values, constant;   // stage 3: parameters of the trained, the frozen part
-  std::vector<std::vector<float>> here;   // the kept part as the host has it: values, state
+  DeviceBuffer<float> first, second;     // velocities, none; or moments: of the trained part
+  DeviceBuffer<float> gradients;         // stages 2 and 3: of it, over the step's passes
+  DeviceBuffer<float> values, constant;  // stage 3: parameters of the trained, the frozen part
+  std::vector<std::vector<float>> here;  // the kept part as the host has it: values, state
   std::vector<float> constant_here;
   std::size_t ready = 0;  // of its gradients, in this pass
   std::int64_t gather = 0;
@@ -245,8 +245,8 @@ void DeviceShardingExchange::gradient_ready(ParameterRange range) {
 }
 
 void DeviceShardingExchange::pack(const DeviceShard& block,
-                                  const std::vector<ParameterRange>& ranges,
-                                  std::span<float> piece, std::span<float> to) {
+                                  const std::vector<ParameterRange>& ranges, std::span<float> piece,
+                                  std::span<float> to) {
   std::size_t done = 0;
   for (const ParameterRange& r : ranges) {
     check(cudaMemcpyAsync(to.data() + done, at(piece, block, r.first), r.count * sizeof(float),
@@ -328,21 +328,21 @@ std::optional<double> DeviceShardingExchange::clip() {
 
 void DeviceShardingExchange::update(DeviceShard& block, std::int64_t step, double learning_rate,
                                     double scale) {
-  for_own(block, trained_,
-          [&](std::size_t first, std::size_t count, std::size_t part, bool decays) {
-            const bool in_place = options_.stage < 3, whole = options_.stage < 2;
-            update_on_device(
-                options_.optimizer,
-                {.values = in_place ? at(parameters_.values(block.piece), block, first)
-                                    : block.values.data() + part,
-                 .gradients = whole ? at(parameters_.gradients(block.piece), block, first)
-                                    : block.gradients.data() + part,
-                 .first = block.first.data() + part,
-                 .second = block.second.size() > 0 ? block.second.data() + part : nullptr,
-                 .count = count_of(count),
-                 .decays = decays},
-                {.step = step, .learning_rate = learning_rate, .gradient_scale = scale}, stream_);
-          });
+  for_own(
+      block, trained_, [&](std::size_t first, std::size_t count, std::size_t part, bool decays) {
+        const bool in_place = options_.stage < 3, whole = options_.stage < 2;
+        update_on_device(options_.optimizer,
+                         {.values = in_place ? at(parameters_.values(block.piece), block, first)
+                                             : block.values.data() + part,
+                          .gradients = whole ? at(parameters_.gradients(block.piece), block, first)
+                                             : block.gradients.data() + part,
+                          .first = block.first.data() + part,
+                          .second = block.second.size() > 0 ? block.second.data() + part : nullptr,
+                          .count = count_of(count),
+                          .decays = decays},
+                         {.step = step, .learning_rate = learning_rate, .gradient_scale = scale},
+                         stream_);
+      });
 }
 
 ExchangeTimes DeviceShardingExchange::finish_step(std::int64_t step, double learning_rate) {
@@ -361,9 +361,9 @@ ExchangeTimes DeviceShardingExchange::finish_step(std::int64_t step, double lear
     RECKON_CHECK(block.ready == 0);  // every gradient was named
     if (scale) update(block, scaling_.updates_of(step), learning_rate, *scale);
     if (options_.stage >= 2)
-      check(cudaMemsetAsync(block.gradients.data(), 0, block.gradients.span().size_bytes(),
-                            stream_),
-            "clearing gradients");
+      check(
+          cudaMemsetAsync(block.gradients.data(), 0, block.gradients.span().size_bytes(), stream_),
+          "clearing gradients");
   }
   check(cudaStreamSynchronize(stream_), "optimizer");
   const auto updated = Clock::now();
@@ -483,8 +483,8 @@ void DeviceShardingExchange::take_final_values() {
 Bytes DeviceShardingExchange::held() const {
   std::int64_t floats = all_.size() + part_.size();
   for (const DeviceShard& b : blocks_)
-    floats += b.first.size() + b.second.size() + b.gradients.size() + b.values.size() +
-              b.constant.size();
+    floats +=
+        b.first.size() + b.second.size() + b.gradients.size() + b.values.size() + b.constant.size();
   return Bytes{static_cast<double>(floats) * sizeof(float)};
 }
 

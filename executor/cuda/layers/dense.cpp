@@ -27,11 +27,14 @@ template <class E>
 class LinearRunner : public DeviceRunner<E> {
  public:
   LinearRunner(const Linear& op, const LayerGeometry& g)
-      : in_(op.in), out_(op.out), rows_(g.batch * rows_of(g.output)) {}
+      : in_(op.in),
+        out_(op.out),
+        rows_(g.batch * rows_of(g.output)),
+        adds_bias_(g.part.adds_bias) {}
 
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     pass.products->multiply<E, E>({rows_, out_, in_}, {m.inputs[0], in_}, {m.weight, in_, true},
-                                  m.output, out_, false, m.bias);
+                                  m.output, out_, false, adds_bias_ ? m.bias : nullptr);
   }
   void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     const E* dy = m.output_gradient;
@@ -47,6 +50,7 @@ class LinearRunner : public DeviceRunner<E> {
 
  private:
   std::int64_t in_, out_, rows_;
+  bool adds_bias_;  // of a sum over ranks one adds it
 };
 
 gpu::WindowShape window_of(const Conv2d& op, const LayerGeometry& g) {
