@@ -11,9 +11,9 @@ namespace reckon::gpu {
 
 /// found[row] = log_sums[row]; found[rows + row] = the target's logit, or 0 where the target is no
 /// class of this rank: targets count from its first class, of `classes`.
-[[nodiscard]] cudaError_t class_parts(std::int64_t rows, std::int64_t classes,
-                                      const float* targets, const float* log_sums,
-                                      const float* losses, float* found, cudaStream_t stream);
+[[nodiscard]] cudaError_t class_parts(std::int64_t rows, std::int64_t classes, const float* targets,
+                                      const float* log_sums, const float* losses, float* found,
+                                      cudaStream_t stream);
 /// `all`: what each of `ranks` has found, one after the other: log_sums and losses over all
 /// classes, in the order of the ranks. |error| <= 2^-22 (|largest logit| + log classes + ranks).
 [[nodiscard]] cudaError_t join_class_parts(std::int64_t rows, std::int64_t ranks, const float* all,

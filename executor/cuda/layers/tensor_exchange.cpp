@@ -109,7 +109,7 @@ class TensorExchangeRunner : public DeviceRunner<E> {
     float* all = floats(w.m, 0);
     widen(w, from, all, count);
     timed_exchange(w.pass, 2 * count / w.ranks(),
-             [&](DeviceGroup& g) { g.queue_all_reduce(span(all, count), w.pass.stream); });
+                   [&](DeviceGroup& g) { g.queue_all_reduce(span(all, count), w.pass.stream); });
     round(w, all, to, count);
   }
   /// (B, size) of each rank -> (B, ranks, size): each sample's tokens in the order of the ranks.

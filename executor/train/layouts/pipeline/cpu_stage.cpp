@@ -71,8 +71,7 @@ class CpuStage final : public StageCompute {
   std::unique_ptr<PartRuntime> make_part(const RuntimeOptions& options) override {
     RuntimeOptions of_stage = options;
     of_stage.layout = layout_;
-    return std::make_unique<CpuPart>(model_, of_stage, workers_, values_.span(),
-                                     gradients_.span());
+    return std::make_unique<CpuPart>(model_, of_stage, workers_, values_.span(), gradients_.span());
   }
   const ParameterLayout& layout() const override { return layout_; }
   const ParameterLayout& exchanged_layout() const override { return layout_; }
