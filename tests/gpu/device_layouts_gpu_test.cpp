@@ -204,37 +204,70 @@ TEST_CASE("a table that stages on devices share is one, under ZeRO and recomputa
     }
 }
 
-TEST_CASE("tensor ranks on devices have the steps of one device, and of tensor ranks on CPUs") {
-  require_device();
-  const ModelGraph model =
-      GENERATE(parallel_gpt2(), parallel_gpt2(1), parallel_llama(2), parallel_qwen());
+namespace {
+
+/// Two steps of tensor ranks on devices: those of one device, and of tensor ranks on CPUs.
+void check_tensor(const ModelGraph& model, int tensor, bool sequence_parallel) {
   const auto job = small_job(model, Optimizer::sgd_momentum, 0.1, 2);
   const auto alone = on_device(under(job, {}, 2), 2);
-  for (const bool sequence_parallel : {false, true}) {
-    const int tensor = sequence_parallel ? 4 : 2;
-    INFO("tensor " << tensor);
-    const auto cut = under(job, {.tensor = tensor, .sequence_parallel = sequence_parallel}, 2);
-    const auto runs = on_device(cut, 2);
-    check_moved(runs, alone, under(job, {}, 2));
-    check_moved(runs, train_under(cut, 2), under(job, {}, 2));
-    if (sequence_parallel) check_close(whole_of(on_device(cut, 2)), whole_of(runs), 0);  // twice
-  }
+  const auto cut = under(job, {.tensor = tensor, .sequence_parallel = sequence_parallel}, 2);
+  const auto runs = on_device(cut, 2);
+  check_moved(runs, alone, under(job, {}, 2));
+  check_moved(runs, train_under(cut, 2), under(job, {}, 2));
+  if (sequence_parallel) check_close(whole_of(on_device(cut, 2)), whole_of(runs), 0);  // twice
 }
 
-TEST_CASE("products of tensor, stages, data and ZeRO on devices are one device's training") {
-  require_device();
+/// Two steps of a product are one device's.
+void check_product(const Layout& layout, int micro_batch) {
   auto job = small_job(parallel_llama(2), Optimizer::sgd_momentum, 0.1, 4);
   job.optimizer_settings.clip_norm = 0.5;
-  const auto alone = on_device(under(job, {}, 4), 2);
-  for (const Layout& layout :
-       {Layout{.data = 2, .tensor = 2, .zero_stage = 3},
-        Layout{.tensor = 2, .pipeline = 2, .sequence_parallel = true, .recompute = Recompute::full},
-        Layout{.data = 2, .tensor = 2, .pipeline = 2, .zero_stage = 1}}) {
-    INFO("data " << layout.data << " tensor " << layout.tensor << " pipeline " << layout.pipeline);
-    const auto cut = under(job, layout, layout.pipeline > 1 ? 1 : 2);
-    const auto runs = on_device(cut, 2);
-    check_moved(runs, alone, under(job, {}, 4));
-  }
+  check_moved(on_device(under(job, layout, micro_batch), 2), on_device(under(job, {}, 4), 2),
+              under(job, {}, 4));
+}
+
+}  // namespace
+
+TEST_CASE("two tensor ranks on devices have the steps of one device, and of ranks on CPUs: GPT") {
+  require_device();
+  check_tensor(parallel_gpt2(), 2, false);
+  check_tensor(parallel_gpt2(1), 2, true);  // one key-value head, which both have
+}
+
+TEST_CASE("four tensor ranks on devices have the steps of one device: GPT") {
+  require_device();
+  check_tensor(parallel_gpt2(), 4, true);
+}
+
+TEST_CASE("two tensor ranks on devices have the steps of one device, and of ranks on CPUs: Llama") {
+  require_device();
+  check_tensor(parallel_llama(2), 2, true);
+  check_tensor(parallel_qwen(), 2, false);
+}
+
+TEST_CASE("four tensor ranks on devices have the steps of one device: Llama, two share a head") {
+  require_device();
+  check_tensor(parallel_llama(2), 4, true);
+}
+
+TEST_CASE("tensor ranks under ZeRO 3 on devices are one device's training") {
+  require_device();
+  check_product({.data = 2, .tensor = 2, .zero_stage = 3}, 2);
+}
+
+TEST_CASE("stages of tensor ranks on devices are one device's training") {
+  require_device();
+  check_product(
+      {.tensor = 2, .pipeline = 2, .sequence_parallel = true, .recompute = Recompute::full}, 1);
+}
+
+TEST_CASE("data x tensor x stages under ZeRO 1 on devices are one device's training") {
+  require_device();
+  check_product({.data = 2, .tensor = 2, .pipeline = 2, .zero_stage = 1}, 1);
+}
+
+TEST_CASE("stages of tensor ranks on devices in bf16 are those on CPUs, to its rounding") {
+  require_device();
+  auto job = small_job(parallel_llama(2), Optimizer::sgd_momentum, 0.1, 4);
   job.precision = Precision::bf16;
   const auto cut = under(job, {.tensor = 2, .pipeline = 2}, 2);
   check_moved(on_device(cut, 2, cuda::DevicePrecision::bf16), train_under(cut, 2),
