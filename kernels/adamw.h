@@ -41,8 +41,9 @@ AdamWStep adamw_step(const AdamW& options, std::int64_t step);
 }  // namespace reckon
 #include <cuda_runtime.h>
 namespace reckon {
-/// The same on the device; weights, moments, gradients: (n) each, 16-byte aligned. Returns the
-/// launch status, so that the caller's line is reported. Memory bound: 7 x 4 bytes an element.
+/// The same on the device; weights, moments, gradients: (n) each; 16 bytes at a time where all
+/// begin there. Returns the launch status, so that the caller's line is reported. Memory bound: 7 x
+/// 4 bytes an element.
 [[nodiscard]] cudaError_t adamw(const AdamW& options, std::int64_t step, float* weights,
                                 float* first_moments, float* second_moments, const float* gradients,
                                 std::int64_t n, cudaStream_t stream);

@@ -87,6 +87,12 @@ __global__ void round_kernel(const float* from, E* to, std::int64_t n) {
   for (std::int64_t k = i; k < i + 4 && k < n; ++k) to[k] = from_float<E>(from[k]);
 }
 
+template <class E>
+__global__ void widen_kernel(const E* from, float* to, std::int64_t n) {
+  const std::int64_t i = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 4;
+  for (std::int64_t k = i; k < i + 4 && k < n; ++k) to[k] = to_float(from[k]);
+}
+
 constexpr int kTile = 32, kTileRows = 8;
 
 /// A transposition by tiles of shared memory, so that reads and writes are of neighbours.
@@ -109,17 +115,22 @@ __global__ void channels_last_kernel(const From* from, To* to, std::int64_t chan
     }
 }
 
-/// Four elements a thread: those of one block of random numbers.
+/// Four elements a thread: those of one block of random numbers, or of two.
 template <class E>
-__global__ void dropout_kernel(DropoutStream mask, std::int64_t first_sample, std::int64_t size,
-                               bool whole_sample, const E* in, E* out, bool accumulate) {
+__global__ void dropout_kernel(DropoutStream mask, std::int64_t first_sample, std::int64_t first,
+                               std::int64_t size, bool whole_sample, const E* in, E* out,
+                               bool accumulate) {
   const std::int64_t quad = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (quad * 4 >= size) return;
   const std::int64_t sample = blockIdx.y, at = sample * size + quad * 4;
-  const DropoutBlock block = dropout_block(mask, first_sample + sample, whole_sample ? 0 : quad);
+  const std::int64_t place = whole_sample ? 0 : first + quad * 4;
+  DropoutBlock block = dropout_block(mask, first_sample + sample, place / 4);
   for (int k = 0; k < 4; ++k) {
     if (quad * 4 + k >= size) break;
-    const float factor = block.keeps[whole_sample ? 0 : k] ? mask.kept : 0.0f;
+    const std::int64_t element = whole_sample ? 0 : place + k;
+    if (k > 0 && !whole_sample && element % 4 == 0)
+      block = dropout_block(mask, first_sample + sample, element / 4);
+    const float factor = block.keeps[element % 4] ? mask.kept : 0.0f;
     out[at + k] = put(accumulate ? out[at + k] : E{}, accumulate, to_float(in[at + k]) * factor);
   }
 }
@@ -198,6 +209,11 @@ cudaError_t round_to(const float* from, E* to, std::int64_t n, cudaStream_t stre
   return launch(round_kernel<E>, dim3(blocks_for(n, 4 * kThreads)), dim3(kThreads), 0, stream, from,
                 to, n);
 }
+template <class E>
+cudaError_t widen(const E* from, float* to, std::int64_t n, cudaStream_t stream) {
+  return launch(widen_kernel<E>, dim3(blocks_for(n, 4 * kThreads)), dim3(kThreads), 0, stream, from,
+                to, n);
+}
 
 template <class From, class To>
 cudaError_t channels_last(const From* from, To* to, std::int64_t batch, std::int64_t channels,
@@ -211,9 +227,9 @@ cudaError_t channels_last(const From* from, To* to, std::int64_t batch, std::int
 template <class E>
 cudaError_t dropout(const DropoutStream& mask, std::int64_t first_sample, std::int64_t batch,
                     std::int64_t size, bool whole_sample, const E* in, E* out, bool accumulate,
-                    cudaStream_t stream) {
+                    cudaStream_t stream, std::int64_t first) {
   const dim3 grid(blocks_for(size, 4 * kThreads), static_cast<unsigned>(batch));
-  return launch(dropout_kernel<E>, grid, dim3(kThreads), 0, stream, mask, first_sample, size,
+  return launch(dropout_kernel<E>, grid, dim3(kThreads), 0, stream, mask, first_sample, first, size,
                 whole_sample, in, out, accumulate);
 }
 
@@ -235,10 +251,11 @@ std::int64_t bias_gradient_scratch(std::int64_t rows, std::int64_t columns) {
   template cudaError_t multiply<E>(const E*, const E*, E*, bool, std::int64_t, cudaStream_t);      \
   template cudaError_t scale<E>(const E*, float, E*, bool, std::int64_t, cudaStream_t);            \
   template cudaError_t round_to<E>(const float*, E*, std::int64_t, cudaStream_t);                  \
+  template cudaError_t widen<E>(const E*, float*, std::int64_t, cudaStream_t);                     \
   template cudaError_t channels_last<E, E>(const E*, E*, std::int64_t, std::int64_t, std::int64_t, \
                                            bool, cudaStream_t);                                    \
   template cudaError_t dropout<E>(const DropoutStream&, std::int64_t, std::int64_t, std::int64_t,  \
-                                  bool, const E*, E*, bool, cudaStream_t);                         \
+                                  bool, const E*, E*, bool, cudaStream_t, std::int64_t);           \
   template cudaError_t bias_gradient<E>(const E*, std::int64_t, std::int64_t, float*, float*,      \
                                         cudaStream_t)
 RECKON_ELEMENTWISE_FOR(float);

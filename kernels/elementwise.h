@@ -29,6 +29,9 @@ template <class E>
 template <class E>
 [[nodiscard]] cudaError_t scale(const E* a, float factor, E* out, bool accumulate, std::int64_t n,
                                 cudaStream_t stream);
+/// The same numbers in float; for E = float a copy.
+template <class E>
+[[nodiscard]] cudaError_t widen(const E* from, float* to, std::int64_t n, cudaStream_t stream);
 /// Rounds; for E = float a copy.
 template <class E>
 [[nodiscard]] cudaError_t round_to(const float* from, E* to, std::int64_t n, cudaStream_t stream);
@@ -40,11 +43,12 @@ template <class From, class To>
 /// out = in * factor of the mask; samples of `size` elements, the first of which is number
 /// first_sample of the step. The same mask as dropout_factors() of
 /// executor/train/layers/dropout_mask.h. `whole_sample`: all of a sample has the factor of its
-/// first element (stochastic depth).
+/// first element (stochastic depth). `first`: of the samples only [first, first + size) is here.
 template <class E>
 [[nodiscard]] cudaError_t dropout(const DropoutStream& mask, std::int64_t first_sample,
                                   std::int64_t batch, std::int64_t size, bool whole_sample,
-                                  const E* in, E* out, bool accumulate, cudaStream_t stream);
+                                  const E* in, E* out, bool accumulate, cudaStream_t stream,
+                                  std::int64_t first = 0);
 /// sums[j] += sum over rows of values[row][j]: the gradient of a bias. scratch:
 /// bias_gradient_scratch() floats.
 template <class E>

@@ -10,13 +10,14 @@ namespace {
 constexpr int kThreads = 256;
 
 template <class E, int N>
-__global__ void gather_kernel(std::int64_t rows, std::int64_t width, const float* ids,
-                              const E* table, E* y) {
+__global__ void gather_kernel(std::int64_t rows, std::int64_t width, TableRows part,
+                              const float* ids, const E* table, E* y) {
   const std::int64_t i = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * N;
   if (i >= rows * width) return;
   const std::int64_t row = i / width, column = i % width;
-  const auto id = static_cast<std::int64_t>(ids[row]);
-  store(y + i, load<N>(table + id * width + column));
+  const std::int64_t id = static_cast<std::int64_t>(ids[row]) - part.first;
+  const bool here = id >= 0 && id < part.count;
+  store(y + i, here ? load<N>(table + id * width + column) : Pack<E, N>{});
 }
 
 /// A thread a column: all of a group's rows, one after the other.
@@ -79,12 +80,12 @@ __global__ void rotary_kernel(RotaryShape s, float direction, float log2_theta, 
 
 template <class E>
 cudaError_t embedding_forward(std::int64_t rows, std::int64_t width, const float* ids,
-                              const E* table, E* y, cudaStream_t stream) {
+                              const E* table, E* y, cudaStream_t stream, TableRows part) {
   const bool packed = width % kPack<E> == 0 && aligned16(table, y);
   const int each = packed ? kPack<E> : 1;
   return launch(packed ? gather_kernel<E, kPack<E>> : gather_kernel<E, 1>,
                 dim3(blocks_for(rows * width, kThreads * each)), dim3(kThreads), 0, stream, rows,
-                width, ids, table, y);
+                width, part, ids, table, y);
 }
 
 template <class E>
@@ -119,7 +120,7 @@ cudaError_t rotary(const RotaryShape& s, int direction, const E* x, E* y, bool a
 
 #define RECKON_EMBEDDING_FOR(E)                                                                 \
   template cudaError_t embedding_forward<E>(std::int64_t, std::int64_t, const float*, const E*, \
-                                            E*, cudaStream_t);                                  \
+                                            E*, cudaStream_t, TableRows);                       \
   template cudaError_t embedding_backward<E>(std::int64_t, const IdGroups&, const E*, float*,   \
                                              cudaStream_t);                                     \
   template cudaError_t position_forward<E>(std::int64_t, std::int64_t, const E*, const E*, E*,  \

@@ -9,11 +9,16 @@
 // positions. Exact but for one rounding to E and the sums in float.
 namespace reckon::gpu {
 
-/// y[r] = table[ids[r]]: y (rows, width), table (.., width), ids (rows) as whole numbers that
-/// exist.
+/// Rows of a table that are here, of those that ids count; by default all.
+struct TableRows {
+  std::int64_t first = 0, count = std::int64_t{1} << 62;
+};
+/// y[r] = table[ids[r] - part.first], or zeros where that row is not here: y (rows, width), table
+/// (.., width), ids (rows) as whole numbers that exist.
 template <class E>
 [[nodiscard]] cudaError_t embedding_forward(std::int64_t rows, std::int64_t width, const float* ids,
-                                            const E* table, E* y, cudaStream_t stream);
+                                            const E* table, E* y, cudaStream_t stream,
+                                            TableRows part = {});
 
 /// Which rows read which vector, vectors in groups: group g is rows order[starts[g]] ...
 /// order[starts[g + 1] - 1] of vector ids[g]. Made on the host by group_ids(), in device memory.

@@ -23,8 +23,9 @@ void sgd_momentum_reference(const SgdMomentum& options, std::span<float> weights
 }  // namespace reckon
 #include <cuda_runtime.h>
 namespace reckon {
-/// The same on the device; weights, velocities, gradients: (n) each, 16-byte aligned. Returns the
-/// launch status, so that the caller's line is reported. Memory bound: 5 x 4 bytes an element.
+/// The same on the device; weights, velocities, gradients: (n) each; 16 bytes at a time where all
+/// begin there. Returns the launch status, so that the caller's line is reported. Memory bound: 5 x
+/// 4 bytes an element.
 [[nodiscard]] cudaError_t sgd_momentum(const SgdMomentum& options, float* weights,
                                        float* velocities, const float* gradients, std::int64_t n,
                                        cudaStream_t stream);

@@ -161,8 +161,9 @@ class Graph final : public DeviceGraph {
     std::vector<float> statistics;             // on the host
   };
   struct Loss {
-    double weight = 1;     // in the model's
-    std::size_t data = 0;  // which of the batch's targets
+    double weight = 1;       // in the model's
+    std::size_t data = 0;    // which of the batch's targets
+    std::int64_t first = 0;  // of its classes that is here; targets on the device count from it
     DeviceBuffer<float> values, slopes, targets;
   };
   /// What crosses the begin or the end of a part, of one layer.
@@ -220,6 +221,7 @@ class Graph final : public DeviceGraph {
         prepared_[i].loss = count_of(losses_.size());
         losses_.push_back({.weight = weight,
                            .data = data,
+                           .first = layer.part.split_classes ? layer.part.rows.first : 0,
                            .values = DeviceBuffer<float>(options_.batch),
                            .slopes = DeviceBuffer<float>(options_.batch),
                            .targets = {}});
@@ -327,7 +329,12 @@ class Graph final : public DeviceGraph {
       const std::span<const float> numbers = batch.targets[loss.data];
       if (loss.targets.size() != count_of(numbers.size()))
         loss.targets = DeviceBuffer<float>(count_of(numbers.size()));
-      upload(loss.targets.data(), std::as_bytes(numbers), pass_.stream, "copying the batch");
+      std::vector<float> own;
+      if (loss.first > 0)
+        for (const float target : numbers) own.push_back(target - static_cast<float>(loss.first));
+      upload(loss.targets.data(),
+             std::as_bytes(loss.first > 0 ? std::span<const float>(own) : numbers), pass_.stream,
+             "copying the batch");
     }
     if (masked_.size() != count_of(batch.masked.size()))
       masked_ = DeviceBuffer<std::int32_t>(count_of(batch.masked.size()));
@@ -372,7 +379,48 @@ class Graph final : public DeviceGraph {
       p.runner->forward(memory, pass_);
   }
 
-  void sum_gradients(std::size_t) {}
+  /// Of which tensor ranks have summands.
+  void sum_gradients(std::size_t i) {
+    if (!rank_.layers[i].sums_weights) return;
+    const auto& slots = parameters_.layout().slots;
+    for (std::size_t s = 0; s < slots.size(); ++s) {
+      if (slots[s].layer != rank_.layers[i].origin || !slots[s].sums_gradient) continue;
+      const std::span<float> ours{parameters_.gradient(s), slots[s].count};
+      const auto whole = static_cast<std::size_t>(elements(slots[s].global));
+      const auto all_reduce = [&](std::span<float> values) {
+        timed_exchange(pass_, 2 * count_of(values.size()) / pass_.tensor->size(),
+                       [&](DeviceGroup& group) { group.queue_all_reduce(values, pass_.stream); });
+      };
+      if (slots[s].shape == slots[s].global) {
+        all_reduce(ours);
+        continue;
+      }
+      // Ranks may have the same part of a tensor, or different ones: the sum is of the whole.
+      if (sums_.size() < count_of(whole)) sums_ = DeviceBuffer<float>(count_of(whole));
+      std::vector<float> here(ours.size()), all(whole);
+      const auto each_part = [&](auto copy) {
+        for (const SlotPart& part : slots[s].parts)
+          copy(part.box,
+               std::span(here).subspan(part.first - slots[s].first,
+                                       static_cast<std::size_t>(elements(part.box.length))));
+      };
+      check(cudaStreamSynchronize(pass_.stream), "gradients");
+      copy_to_host(here.data(), ours.data(), ours.size_bytes());
+      each_part([&](const Box& box, std::span<float> part) {
+        copy_box(box, box, std::as_bytes(part), whole_box(slots[s].global),
+                 std::as_writable_bytes(std::span(all)), sizeof(float));
+      });
+      copy_to_device(sums_.data(), all.data(), whole * sizeof(float));
+      all_reduce(sums_.span().first(whole));
+      check(cudaStreamSynchronize(pass_.stream), "gradients");
+      copy_to_host(all.data(), sums_.data(), whole * sizeof(float));
+      each_part([&](const Box& box, std::span<float> part) {
+        copy_box(box, whole_box(slots[s].global), std::as_bytes(std::span(all)), box,
+                 std::as_writable_bytes(part), sizeof(float));
+      });
+      copy_to_device(ours.data(), here.data(), ours.size_bytes());
+    }
+  }
 
   const ModelGraph& model_;
   RuntimeOptions options_;
@@ -389,6 +437,7 @@ class Graph final : public DeviceGraph {
   std::vector<Loss> losses_;  // in the order of the layers
   std::size_t targets_ = 0;   // of a batch
   DeviceBuffer<std::int32_t> masked_;
+  DeviceBuffer<float> sums_;  // of a gradient, over tensor ranks
   std::vector<Cut> in_, out_;
   CommunicationTaken taken_;
   DevicePass pass_;

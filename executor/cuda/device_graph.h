@@ -5,7 +5,7 @@
 
 #include "executor/cuda/device_group.h"
 #include "executor/cuda/device_parameters.h"
-#include "executor/train/graph_runtime.h"
+#include "executor/train/layouts/pipeline/stage_compute.h"
 
 namespace reckon::cuda {
 
@@ -31,9 +31,7 @@ class DeviceGraph {
   /// Of a part: what crosses into it and out of it, in the precision's bits, on the host: filled in
   /// before a forward pass (values that come) and a backward pass (gradients that come); made by a
   /// forward pass (values that go) and a backward pass (gradients that go). Empty: no gradient.
-  struct Crossing {
-    std::vector<std::span<std::byte>> values, gradients;
-  };
+  using Crossing = PartRuntime::Crossing;
   virtual Crossing crossing_in() = 0;
   virtual Crossing crossing_out() = 0;
 
@@ -48,7 +46,7 @@ class DeviceGraph {
 
 /// `parameters`: of its layout, or of more; model, parameters and groups must outlive it.
 /// cannot_run() and cannot_run_on_device() must be empty, and what of `options` names other ranks
-/// be what layout_problems_on_device() allows. Throws DeviceError, also where memory is short.
+/// be what cannot_cut_on_device() allows. Throws DeviceError, also where memory is short.
 std::unique_ptr<DeviceGraph> make_device_graph(const ModelGraph& model,
                                                const RuntimeOptions& options,
                                                DeviceParameters& parameters,

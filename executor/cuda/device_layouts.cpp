@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "executor/cuda/device_runtime.h"
+#include "executor/cuda/device_stage.h"
 #include "executor/cuda/device_zero_exchange.h"
 #include "executor/train/layouts/exchange_blocks.h"
+#include "executor/train/layouts/pipeline/runtime.h"
 
 namespace reckon::cuda {
 namespace {
@@ -26,7 +28,17 @@ class DeviceLayouts final : public LayoutMaker {
   }
   std::unique_ptr<StepRuntime> make_runtime(const RankInLayout& rank, const RuntimeOptions& passes,
                                             ZeroExchange* gathers) override {
-    return make_device_runtime(rank.model, passes, *parameters_, {}, gathers, precision_, stream_);
+    DeviceGroups groups;
+    if (rank.layout.tensor > 1) {
+      tensor_ = make_group_(*rank.groups->tensor);
+      groups.tensor = tensor_.get();
+    }
+    if (rank.layout.pipeline == 1)
+      return make_device_runtime(rank.model, passes, *parameters_, groups, gathers, precision_,
+                                 stream_);
+    return make_pipeline_runtime(
+        rank.model, passes, rank.layout, {*rank.groups->pipeline, *rank.groups->pipeline_back},
+        make_device_stage(rank.model, *parameters_, groups, precision_, stream_), gathers);
   }
 
  private:
@@ -40,7 +52,7 @@ class DeviceLayouts final : public LayoutMaker {
   const DevicePrecision precision_;
   cudaStream_t stream_;
   const GroupMaker make_group_;
-  std::unique_ptr<ReducingGroup> replicas_;
+  std::unique_ptr<ReducingGroup> replicas_, tensor_;
   std::unique_ptr<DeviceParameters> parameters_;
 };
 

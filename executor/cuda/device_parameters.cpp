@@ -96,7 +96,8 @@ DeviceParameters::DeviceParameters(const ParameterLayout& layout,
   }
 }
 
-ParameterView DeviceParameters::whole() {
+ParameterView DeviceParameters::exchanged() {
+  if (zero_stage_ >= 2) return {host(), {}};
   if (pieces_.empty()) return {};
   RECKON_CHECK(pieces_.size() == 1 && pieces_[0].values_stay && pieces_[0].gradients_stay);
   return {values(0), gradients(0)};

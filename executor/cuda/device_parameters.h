@@ -57,9 +57,8 @@ class DeviceParameters {
 
   const ParameterLayout& layout() const { return layout_; }  // the host's
   const ParameterLayout& padded() const { return padded_; }  // the device's
-  int zero_stage() const { return zero_stage_; }
-  /// Of one piece: all there is.
-  ParameterView whole();
+  /// What an exchange is given: all there is, of one piece; of several the host's values alone.
+  ParameterView exchanged();
 
   std::size_t piece_of(std::size_t slot) const { return piece_of_[slot]; }
   std::size_t pieces() const { return pieces_.size(); }

@@ -8,6 +8,7 @@ namespace reckon::cuda {
 template <class E>
 DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& g) {
   using Ptr = DeviceRunnerPtr<E>;
+  if (g.part.exchange != TensorExchange::none) return run::tensor_exchange<E>(g);
   return std::visit(
       overloaded{
           [&](const InputLayer&) -> Ptr { return run::input<E>(g); },

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,6 +29,16 @@ struct DevicePass {
   DeviceGroup* tensor = nullptr;         // of ranks that share the model; null: one
   CommunicationTaken* taken = nullptr;   // of exchanges with them
 };
+
+/// Asks the tensor ranks' group for an exchange, of which this rank sends `each` floats to each of
+/// the others, and notes what it took.
+template <class Exchange>
+void timed_exchange(const DevicePass& pass, std::int64_t each, Exchange run) {
+  const auto begin = std::chrono::steady_clock::now();
+  run(*pass.tensor);
+  pass.taken->time += std::chrono::steady_clock::now() - begin;
+  pass.taken->sent += Bytes{double(each) * (pass.tensor->size() - 1) * sizeof(float)};
+}
 
 template <class E>
 struct DeviceLayerMemory {
@@ -70,6 +81,9 @@ DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& g
 
 // What make_device_runner() chooses from; each in the file of layers/ that names it.
 namespace run {
+// tensor_exchange.cpp
+template <class E>
+DeviceRunnerPtr<E> tensor_exchange(const LayerGeometry&);
 // dense.cpp
 template <class E>
 DeviceRunnerPtr<E> linear(const Linear&, const LayerGeometry&);

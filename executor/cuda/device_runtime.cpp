@@ -29,10 +29,7 @@ class DeviceRuntime final : public StepRuntime {
   }
 
   const ParameterLayout& layout() const override { return parameters_.layout(); }
-  ParameterView exchanged() override {
-    if (parameters_.zero_stage() >= 2) return {parameters_.host(), {}};
-    return parameters_.whole();
-  }
+  ParameterView exchanged() override { return parameters_.exchanged(); }
   void begin_step() override {
     parameters_.clear_gradients();
     parameters_.changed();

@@ -22,8 +22,8 @@ std::unique_ptr<StepRuntime> make_device_runtime(const ModelGraph& model, Runtim
 
 /// The same of a rank that has its parameters in `parameters`, which an exchange shares, and a
 /// place among those that share the model. `gathers`: with ZeRO's stage 3 the exchange, as
-/// make_sharded_runtime() has it. exchanged() is then DeviceParameters::whole(), and of parameters
-/// in pieces the host's values alone. All arguments must outlive it.
+/// make_sharded_runtime() has it. exchanged() is then DeviceParameters::exchanged(). All arguments
+/// must outlive it.
 std::unique_ptr<StepRuntime> make_device_runtime(const ModelGraph& model,
                                                  const RuntimeOptions& options,
                                                  DeviceParameters& parameters,

@@ -130,7 +130,7 @@ DeviceShardingExchange::DeviceShardingExchange(DeviceGroup& replicas, Communicat
       trained_(trained_ranges(parameters.padded())),
       counted_(options_.counted ? counted_ranges(parameters.padded()) : trained_) {
   RECKON_CHECK(options_.stage >= 1 && options_.stage <= 3);
-  RECKON_CHECK(options_.expert_replicas == nullptr || options_.expert_replicas->size() == 1);
+  RECKON_CHECK(std::ranges::none_of(options_.blocks, &ZeroBlock::of_experts));
   std::size_t largest = 0, largest_of_all = 0;
   for (const ZeroBlock& b : options_.blocks) {
     DeviceShard block;

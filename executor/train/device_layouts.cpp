@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "executor/train/parallel/rank_model.h"
+
 namespace reckon {
 
 Diagnostics cannot_cut_on_device(const PlannedWorkload& job) {
@@ -16,10 +18,22 @@ Diagnostics cannot_cut_on_device(const PlannedWorkload& job) {
                                             what, degree),
                         .hint = fmt::format("{}: 1, or --device cpu", what)});
   };
-  refuse("pipeline", l.pipeline);
-  refuse("tensor", l.tensor);
   refuse("context", l.context);
   refuse("expert", l.expert);
+  if (l.tensor <= 1 || !problems.empty()) return problems;
+  const auto rank = make_rank_model(job.model, place_in_model(l, {}));
+  if (!rank) return rank.error();
+  for (const RankLayer& layer : rank->layers) {
+    const auto* dropout = std::get_if<Dropout>(&layer.layer.op);
+    if (dropout == nullptr || dropout->rate == 0 || layer.part.features.total == 0) continue;
+    problems.push_back(
+        {.at = {},
+         .what =
+             fmt::format("layer '{}' drops features that tensor ranks share out: reckon-worker's "
+                         "ranks train it on CPUs, not on devices",
+                         layer.layer.name),
+         .hint = "tensor: 1, or --device cpu"});
+  }
   return problems;
 }
 

@@ -19,10 +19,12 @@ struct AttentionShape {
   bool causal = true;
   std::int64_t window = 0;  // causal: a token sees so many, itself the last; 0: all
 };
-/// threshold 0: none. Element (head * tokens + row) * seen + column of sample first_sample + b.
+/// threshold 0: none. Element (head * tokens + row) * seen + column of sample first_sample + b,
+/// heads counted from first_head.
 struct AttentionDropout {
   DropoutStream mask;
   std::int64_t first_sample = 0;
+  std::int64_t first_head = 0;
 };
 
 /// q (batch, tokens, q_stride), k, v (batch, seen, kv_stride): pointers to the first head; y

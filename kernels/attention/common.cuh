@@ -41,7 +41,7 @@ __device__ inline Seen rows_that_see(const AttentionShape& s, std::int64_t first
 __device__ inline float dropout_factor(const AttentionShape& s, const AttentionDropout& drop,
                                        std::int64_t b, std::int64_t head, std::int64_t row,
                                        std::int64_t column) {
-  const std::int64_t element = (head * s.tokens + row) * s.seen + column;
+  const std::int64_t element = ((drop.first_head + head) * s.tokens + row) * s.seen + column;
   const DropoutBlock block = dropout_block(drop.mask, drop.first_sample + b, element / 4);
   const auto k = static_cast<int>(element % 4);
   const bool keeps = k == 0   ? block.keeps[0]

@@ -1,6 +1,9 @@
 #include "executor/cuda/device_layouts.h"
 
+#include "executor/train/checkpoint/checkpoint.h"
+#include "executor/train/checkpoint_support.h"
 #include "executor/train/layout_jobs.h"
+#include "executor/train/parallel_networks.h"
 #include "gpu/device.h"
 #include "sim/model/finetune.h"
 
@@ -11,13 +14,19 @@ using namespace reckon::test;
 
 namespace {
 
-std::vector<LayoutRun> on_device(const PlannedWorkload& job, std::int64_t steps,
-                                 cuda::DevicePrecision precision = cuda::DevicePrecision::fp32,
-                                 const AtEnd& at_end = {}) {
-  return train_under(job, steps, at_end, LossScale::kFirst, [precision] {
+using Tensors = std::map<std::string, std::vector<float>>;
+using enum PipelineSchedule;
+
+RankMaker device_maker(cuda::DevicePrecision precision) {
+  return [precision] {
     return cuda::make_device_layouts(
         precision, nullptr, [](Communicator& hosts) { return cuda::make_staged_group(hosts); });
-  });
+  };
+}
+
+std::vector<LayoutRun> on_device(const PlannedWorkload& job, std::int64_t steps,
+                                 cuda::DevicePrecision precision = cuda::DevicePrecision::fp32) {
+  return train_under(job, steps, {}, LossScale::kFirst, device_maker(precision));
 }
 
 ModelGraph tiny_gpt(double dropout = 0.1, int layers = 2) {
@@ -39,6 +48,15 @@ void check_same(const std::vector<LayoutRun>& a, const std::vector<LayoutRun>& b
   }
 }
 
+void check_close(const Tensors& a, const Tensors& b, double bound) {
+  REQUIRE(a.size() == b.size());
+  for (const auto& [name, values] : a) {
+    INFO(name);
+    REQUIRE(b.contains(name));
+    CHECK(largest_difference(values, b.at(name)) <= bound);
+  }
+}
+
 void check_losses(const LayoutRun& a, const LayoutRun& b, double relative) {
   REQUIRE(a.losses.size() == b.losses.size());
   for (std::size_t k = 0; k < a.losses.size(); ++k)
@@ -52,13 +70,16 @@ double bound_of_order(const PlannedWorkload& job, std::int64_t steps, int summan
   return double(steps) * o.learning_rate / (1 - o.momentum) * (summands - 1) * 0x1p-24;
 }
 
-/// A device's gradient has the share of an error that device_runtime_gpu_test.cpp derives: forty
-/// tensors rounded on the way there and back. A few steps of SGD move straight on, so what they
-/// have moved has that share of an error, too.
-void check_moved(const std::vector<LayoutRun>& device, const std::vector<LayoutRun>& cpu,
-                 const PlannedWorkload& job) {
-  const double share = 4 * 2 * std::sqrt(80.0) * 0x1p-22 / 2;
-  const auto first = whole_of(train_under(job, 0)), there = whole_of(device), here = whole_of(cpu);
+/// What rounding may change of what a few steps of SGD move: a gradient has the share of an error
+/// that device_runtime_gpu_test.cpp derives, of forty tensors rounded on the way there and back,
+/// and steps move straight on. `u`: roundoff of a step's sums.
+void check_moved(const std::vector<LayoutRun>& runs, const std::vector<LayoutRun>& others,
+                 const PlannedWorkload& job, double u = 0x1p-22) {
+  const double share = 4 * 2 * std::sqrt(80.0) * u / 2;
+  auto as_floats = job;
+  as_floats.precision = Precision::fp32;
+  const auto first = whole_of(train_under(as_floats, 0));
+  const auto there = whole_of(runs), here = whole_of(others);
   std::vector<double> moved_there, moved_here;
   for (const auto& [name, values] : first)
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -66,7 +87,7 @@ void check_moved(const std::vector<LayoutRun>& device, const std::vector<LayoutR
       moved_here.push_back(double{here.at(name)[i]} - double{values[i]});
     }
   check_share(moved_there, moved_here, share);
-  check_losses(device[0], cpu[0], share);
+  check_losses(runs[0], others[0], share);
 }
 
 }  // namespace
@@ -135,4 +156,194 @@ TEST_CASE("devices under ZeRO keep frozen weights, batch norms and 16 bits as wh
     for (const int stage : {1, 2, 3})
       check_same(on_device(under(job, {.data = 2, .zero_stage = stage}, 2), 3, precision), plain);
   }
+}
+
+TEST_CASE("stages on devices train what one device trains that accumulates, bit for bit") {
+  require_device();
+  const auto job = GENERATE(small_job(small_mlp(4), Optimizer::adamw, 1e-2, 8),
+                            small_job(small_resnet(), Optimizer::sgd_momentum, 0.05, 4));
+  const auto expected = whole_of(on_device(under(job, {}, 2), 2));
+  for (const Layout& layout : {Layout{.pipeline = 2, .schedule = gpipe},
+                               Layout{.pipeline = 2, .schedule = one_forward_one_backward}})
+    check_close(whole_of(on_device(under(job, layout, 2), 2)), expected, 0);
+}
+
+TEST_CASE("every schedule on devices gives the same bits, with parts of stages and 16 bits") {
+  require_device();
+  auto job = small_job(small_mlp(8), Optimizer::sgd_momentum, 0.05, 8);
+  const auto expected = whole_of(on_device(under(job, {}, 2), 2));
+  for (const Layout& layout : {Layout{.pipeline = 4, .schedule = one_forward_one_backward},
+                               Layout{.pipeline = 2, .schedule = interleaved, .interleave = 2},
+                               Layout{.pipeline = 4, .schedule = interleaved, .interleave = 2}})
+    check_close(whole_of(on_device(under(job, layout, 2), 2)), expected, 0);
+  job.precision = Precision::bf16;
+  constexpr auto bf16 = cuda::DevicePrecision::bf16;
+  check_close(whole_of(on_device(under(job, {.pipeline = 2}, 2), 2, bf16)),
+              whole_of(on_device(under(job, {}, 2), 2, bf16)), 0);
+}
+
+TEST_CASE("a table that stages on devices share is one, under ZeRO and recomputation, too") {
+  require_device();
+  const auto job = small_job(tiny_gpt(), Optimizer::sgd_momentum, 0.1, 8);
+  const auto alone = on_device(under(job, {}, 8), 2);
+  for (const int stage : {0, 1, 2, 3})
+    for (const bool again : {false, true}) {
+      if (again && stage < 3) continue;
+      INFO("stage " << stage);
+      const Layout layout{.data = 2,
+                          .pipeline = 2,
+                          .zero_stage = stage,
+                          .recompute = again ? Recompute::full : Recompute::none};
+      const auto cut = under(job, layout, 2);
+      const auto runs = on_device(cut, 2);
+      // 8 samples, which two stages have gradients of.
+      check_close(whole_of(runs), whole_of(alone), bound_of_order(job, 2, 16));
+      check_losses(runs[0], alone[0], 1e-5);
+      if (again) check_close(whole_of(on_device(cut, 2)), whole_of(runs), 0);  // the same bits
+      if (!again) check_moved(runs, train_under(cut, 2), under(job, {}, 8));
+    }
+}
+
+namespace {
+
+/// Two steps of tensor ranks on devices: those of one device, and of tensor ranks on CPUs.
+void check_tensor(const ModelGraph& model, int tensor, bool sequence_parallel) {
+  const auto job = small_job(model, Optimizer::sgd_momentum, 0.1, 2);
+  const auto alone = on_device(under(job, {}, 2), 2);
+  const auto cut = under(job, {.tensor = tensor, .sequence_parallel = sequence_parallel}, 2);
+  const auto runs = on_device(cut, 2);
+  check_moved(runs, alone, under(job, {}, 2));
+  check_moved(runs, train_under(cut, 2), under(job, {}, 2));
+  if (sequence_parallel) check_close(whole_of(on_device(cut, 2)), whole_of(runs), 0);  // twice
+}
+
+/// Two steps of a product are one device's.
+void check_product(const Layout& layout, int micro_batch) {
+  auto job = small_job(parallel_llama(2), Optimizer::sgd_momentum, 0.1, 4);
+  job.optimizer_settings.clip_norm = 0.5;
+  check_moved(on_device(under(job, layout, micro_batch), 2), on_device(under(job, {}, 4), 2),
+              under(job, {}, 4));
+}
+
+}  // namespace
+
+TEST_CASE("two tensor ranks on devices have the steps of one device, and of ranks on CPUs: GPT") {
+  require_device();
+  check_tensor(parallel_gpt2(), 2, false);
+  check_tensor(parallel_gpt2(1), 2, true);  // one key-value head, which both have
+}
+
+TEST_CASE("four tensor ranks on devices have the steps of one device: GPT") {
+  require_device();
+  check_tensor(parallel_gpt2(), 4, true);
+}
+
+TEST_CASE("two tensor ranks on devices have the steps of one device, and of ranks on CPUs: Llama") {
+  require_device();
+  check_tensor(parallel_llama(2), 2, true);
+  check_tensor(parallel_qwen(), 2, false);
+}
+
+TEST_CASE("four tensor ranks on devices have the steps of one device: Llama, two share a head") {
+  require_device();
+  check_tensor(parallel_llama(2), 4, true);
+}
+
+TEST_CASE("tensor ranks under ZeRO 3 on devices are one device's training") {
+  require_device();
+  check_product({.data = 2, .tensor = 2, .zero_stage = 3}, 2);
+}
+
+TEST_CASE("stages of tensor ranks on devices are one device's training") {
+  require_device();
+  check_product(
+      {.tensor = 2, .pipeline = 2, .sequence_parallel = true, .recompute = Recompute::full}, 1);
+}
+
+TEST_CASE("data x tensor x stages under ZeRO 1 on devices are one device's training") {
+  require_device();
+  check_product({.data = 2, .tensor = 2, .pipeline = 2, .zero_stage = 1}, 1);
+}
+
+TEST_CASE("stages of tensor ranks on devices in bf16 are those on CPUs, to its rounding") {
+  require_device();
+  auto job = small_job(parallel_llama(2), Optimizer::sgd_momentum, 0.1, 4);
+  job.precision = Precision::bf16;
+  const auto cut = under(job, {.tensor = 2, .pipeline = 2}, 2);
+  check_moved(on_device(cut, 2, cuda::DevicePrecision::bf16), train_under(cut, 2),
+              under(job, {}, 4), 0x1p-8);
+}
+
+namespace {
+
+/// Trains from the directory's newest set, or from the beginning, to `steps`, and saves there.
+std::vector<LayoutRun> go_on(const PlannedWorkload& job, const std::filesystem::path& directory,
+                             std::int64_t from, std::int64_t steps, bool device) {
+  const int ranks = job.strategy.workers;
+  auto communicators = make_thread_communicators(ranks, Seconds{60});
+  std::vector<LayoutRun> runs(static_cast<std::size_t>(ranks));
+  std::vector<std::jthread> threads;
+  for (auto& c : communicators)
+    threads.emplace_back([&, mine = std::move(c)] {
+      const auto maker = device ? device_maker(cuda::DevicePrecision::fp32)() : nullptr;
+      Workers workers(1);
+      const auto data = open_data({}, {}, job.model, 9, 40);
+      const RuntimeOptions passes{.batch = job.strategy.layout.micro_batch, .seed = 4};
+      LayoutTraining training = make_layout_training(job, *mine, passes, workers, maker.get());
+      GradientExchange& exchange = *training.exchange;
+      Trainer trainer(job.model,
+                      {.share = training.share,
+                       .micro_batch = passes.batch,
+                       .steps = 8,
+                       .seed = 4,
+                       .optimizer = job.optimizer_settings,
+                       .optimizer_buffers = 2},
+                      *data, exchange, workers, std::move(training.runtime));
+      CheckpointOptions options;
+      options.directory = directory;
+      options.identity = {"job", "gpt2", ranks};
+      options.rank = mine->rank();
+      options.deadline = Seconds{20};
+      options.parts = true;
+      CheckpointStore store(options);
+      if (from > 0) CHECK(store.load(from, trainer.restore(from)).at("step") == from);
+      trainer.start();
+      trainer.train_until(steps, {});
+      const auto state = trainer.state();
+      store.save(trainer.steps_done(), {{"step", steps}}, state);
+      store.finish();
+      exchange.take_final_values();
+      take_tensors(trainer, runs[std::size_t(mine->rank())]);
+    });
+  threads.clear();
+  return runs;
+}
+
+}  // namespace
+
+TEST_CASE("what devices save goes on under another layout, on devices and on CPUs, bit for bit") {
+  require_device();
+  const auto job = small_job(tiny_gpt(), Optimizer::adamw, 1e-3, 4);
+  const std::vector<PlannedWorkload> layouts{
+      under(job, {.data = 2, .zero_stage = 3}, 2), under(job, {.data = 2, .zero_stage = 1}, 2),
+      under(job, {.data = 4, .zero_stage = 2}, 1), under(job, {.data = 2}, 2),
+      under(job, {.data = 2, .pipeline = 2}, 1),   under(job, {.tensor = 2}, 4)};
+  const Scratch scratch;
+  std::int64_t step = 0;
+  for (const PlannedWorkload& layout : layouts) {
+    const auto runs = go_on(layout, scratch.path(), step, step + 1, true);
+    ++step;
+    const PlannedWorkload& next = layouts[static_cast<std::size_t>(step) % layouts.size()];
+    for (const bool device : {true, false}) {
+      const Scratch copy;
+      std::filesystem::copy(scratch.path(), copy.path(), std::filesystem::copy_options::recursive);
+      // Read again without a step: the same parameters.
+      CHECK((whole_of(go_on(next, copy.path(), step, step, device)) == whole_of(runs)));
+    }
+  }
+  // A run that was saved and read under ZeRO 3 has the moments of one that was not.
+  const Scratch whole, parts;
+  const auto straight = go_on(layouts[0], whole.path(), 0, 3, true);
+  go_on(layouts[0], parts.path(), 0, 1, true);
+  CHECK((whole_of(go_on(layouts[0], parts.path(), 1, 3, true)) == whole_of(straight)));
 }

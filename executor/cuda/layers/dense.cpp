@@ -27,12 +27,15 @@ template <class E>
 class LinearRunner : public DeviceRunner<E> {
  public:
   LinearRunner(const Linear& op, const LayerGeometry& g)
-      : in_(op.in), out_(op.out), rows_(g.batch * rows_of(g.output)) {}
+      : in_(op.in),
+        out_(op.out),
+        rows_(g.batch * rows_of(g.output)),
+        adds_bias_(g.part.adds_bias) {}
 
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     const std::int64_t out = width_of(m);
     pass.products->multiply<E, E>({rows_, out, in_}, {m.inputs[0], in_}, {m.weight, in_, true},
-                                  m.output, out, false, m.bias);
+                                  m.output, out, false, adds_bias_ ? m.bias : nullptr);
   }
   void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     const E* dy = m.output_gradient;
@@ -54,6 +57,7 @@ class LinearRunner : public DeviceRunner<E> {
     return m.output_stride > 0 ? m.output_stride : out_;
   }
   std::int64_t in_, out_, rows_;
+  bool adds_bias_;  // of a sum over ranks one adds it
 };
 
 gpu::WindowShape window_of(const Conv2d& op, const LayerGeometry& g) {

@@ -2,6 +2,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/gate.h"
 #include "kernels/squared_error.h"
+#include "sim/base/check.h"
 
 // Layers element by element, and those that only move numbers.
 namespace reckon::cuda::run {
@@ -56,7 +57,11 @@ class DropoutRunner : public DeviceRunner<E> {
         whole_sample_(op.whole_sample),
         layer_(layer),
         batch_(g.batch),
-        size_(elements(g.output)) {}
+        size_(elements(g.output)),
+        first_(g.part.tokens.place_of(0) * features_of(g.output)) {
+    RECKON_CHECK(g.part.tokens.runs.size() <= 1);  // cannot_cut_on_device()
+    RECKON_CHECK(rate_ == 0 || g.part.features.total == 0);
+  }
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     apply(m.inputs[0], m.output, false, pass);
   }
@@ -74,13 +79,14 @@ class DropoutRunner : public DeviceRunner<E> {
     const DropoutStream mask =
         dropout_stream(pass.seed, pass.step, static_cast<std::uint32_t>(index(layer_)), rate_);
     check(gpu::dropout(mask, pass.first_sample, batch_, size_, whole_sample_, from, to, accumulate,
-                       pass.stream),
+                       pass.stream, first_),
           "dropout");
   }
   double rate_;
   bool whole_sample_;
   LayerId layer_;
   std::int64_t batch_, size_;
+  std::int64_t first_;  // of a sample's elements that tensor ranks share out
 };
 
 template <class E>

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "executor/cuda/device_runner.h"
 #include "kernels/attention/attention.h"
+#include "kernels/class_parts.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
@@ -15,14 +18,19 @@ template <class E>
 class EmbeddingRunner : public DeviceRunner<E> {
  public:
   EmbeddingRunner(const Embedding& op, const LayerGeometry& g)
-      : op_(op), rows_(g.batch * rows_of(g.output)), groups_(3 * rows_ + 1) {}
+      : op_(op),
+        part_{.first = g.part.rows.first, .count = op.rows},
+        rows_(g.batch * rows_of(g.output)),
+        groups_(3 * rows_ + 1) {}
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
-    check(gpu::embedding_forward(rows_, op_.width, m.record, m.weight, m.output, pass.stream),
-          "embedding");
+    check(
+        gpu::embedding_forward(rows_, op_.width, m.record, m.weight, m.output, pass.stream, part_),
+        "embedding");
   }
   void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     if (m.weight_gradient == nullptr) return;
-    const GroupedIds grouped = group_ids(m.record_here, op_.rows);
+    const GroupedIds grouped = group_own_ids(m.record_here);
+    if (grouped.ids.empty()) return;
     gpu::IdGroups groups{.groups = static_cast<std::int64_t>(grouped.ids.size())};
     std::int32_t* at = groups_.data();  // (rows) ids, (rows + 1) starts, (rows) order, at most
     const auto upload = [&](const std::vector<std::int32_t>& values) {
@@ -42,7 +50,27 @@ class EmbeddingRunner : public DeviceRunner<E> {
   }
 
  private:
+  /// Of this rank's rows; the last group is of all others.
+  GroupedIds group_own_ids(std::span<const float> ids) const {
+    if (part_.first == 0 && std::ranges::all_of(ids, [&](float id) { return here(id); }))
+      return group_ids(ids, op_.rows);
+    std::vector<float> own(ids.begin(), ids.end());
+    for (float& id : own)
+      id = here(id) ? id - static_cast<float>(part_.first) : static_cast<float>(op_.rows);
+    GroupedIds grouped = group_ids(own, op_.rows + 1);
+    if (!grouped.ids.empty() && grouped.ids.back() == op_.rows) {
+      grouped.ids.pop_back();
+      grouped.starts.pop_back();
+      grouped.order.resize(static_cast<std::size_t>(grouped.starts.back()));
+    }
+    return grouped;
+  }
+  bool here(float id) const {
+    const std::int64_t row = static_cast<std::int64_t>(id) - part_.first;
+    return row >= 0 && row < part_.count;
+  }
   Embedding op_;
+  gpu::TableRows part_;  // of the table's
   std::int64_t rows_;
   DeviceBuffer<std::int32_t> groups_;
 };
@@ -50,16 +78,22 @@ class EmbeddingRunner : public DeviceRunner<E> {
 template <class E>
 class PositionRunner : public DeviceRunner<E> {
  public:
-  explicit PositionRunner(const LayerGeometry& g) : batch_(g.batch), size_(elements(g.output)) {}
+  explicit PositionRunner(const LayerGeometry& g)
+      : batch_(g.batch),
+        size_(elements(g.output)),
+        first_(g.part.tokens.place_of(0) * features_of(g.output)) {
+    RECKON_CHECK(g.part.tokens.runs.size() <= 1);  // cannot_cut_on_device()
+  }
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
-    check(gpu::position_forward(batch_, size_, m.inputs[0], m.weight, m.output, pass.stream),
-          "positions");
+    check(
+        gpu::position_forward(batch_, size_, m.inputs[0], m.weight + first_, m.output, pass.stream),
+        "positions");
   }
   void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     if (m.weight_gradient != nullptr)
-      check(
-          gpu::position_backward(batch_, size_, m.output_gradient, m.weight_gradient, pass.stream),
-          "position gradient");
+      check(gpu::position_backward(batch_, size_, m.output_gradient, m.weight_gradient + first_,
+                                   pass.stream),
+            "position gradient");
     if (m.input_gradients[0] != nullptr)
       check(gpu::scale(m.output_gradient, 1.0f, m.input_gradients[0], m.accumulate[0] != 0,
                        batch_ * size_, pass.stream),
@@ -68,6 +102,7 @@ class PositionRunner : public DeviceRunner<E> {
 
  private:
   std::int64_t batch_, size_;
+  std::int64_t first_;  // of the table's elements that tensor ranks share out
 };
 
 template <class E>
@@ -98,7 +133,7 @@ template <class E>
 class AttentionRunner : public DeviceRunner<E> {
  public:
   AttentionRunner(const Attention& op, LayerId layer, const LayerGeometry& g)
-      : op_(op), layer_(layer), fused_(g.inputs.size() == 1) {
+      : op_(op), layer_(layer), first_head_(g.part.heads.first), fused_(g.inputs.size() == 1) {
     shape_ = {.batch = g.batch,
               .tokens = g.output[0],
               .seen = fused_ ? g.output[0] : g.inputs[1][0],
@@ -148,11 +183,13 @@ class AttentionRunner : public DeviceRunner<E> {
     if (!pass.training || op_.dropout == 0) return {};
     return {.mask = dropout_stream(pass.seed, pass.step, static_cast<std::uint32_t>(index(layer_)),
                                    op_.dropout),
-            .first_sample = pass.first_sample};
+            .first_sample = pass.first_sample,
+            .first_head = first_head_};
   }
 
   Attention op_;
   LayerId layer_;
+  std::int64_t first_head_;  // of all tensor ranks'
   bool fused_;
   gpu::AttentionShape shape_;
   DeviceBuffer<float> log_sums_, dots_;  // (B, heads, T)
@@ -193,12 +230,16 @@ class CrossEntropyRunner : public DeviceRunner<E> {
       : classes_(op.classes),
         batch_(g.batch),
         rows_(rows_of(g.inputs[0])),
+        splits_classes_(g.part.split_classes),
         log_sums_(batch_ * rows_),
-        losses_(batch_ * rows_) {}
+        losses_(batch_ * rows_) {
+    RECKON_CHECK(g.part.tokens.all());  // cannot_cut_on_device()
+  }
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     check(gpu::cross_entropy_forward(batch_ * rows_, classes_, stride_of(m), m.inputs[0],
                                      pass.target, log_sums_.data(), losses_.data(), pass.stream),
           "cross entropy");
+    if (splits_classes_) add_up_classes(pass);
     check(gpu::mean_losses(batch_, rows_, losses_.data(), m.losses, pass.stream), "losses");
   }
   void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
@@ -213,8 +254,26 @@ class CrossEntropyRunner : public DeviceRunner<E> {
   std::int64_t stride_of(const DeviceLayerMemory<E>& m) const {
     return m.input_stride > 0 ? m.input_stride : classes_;
   }
+  void add_up_classes(const DevicePass& pass) {
+    const std::int64_t rows = batch_ * rows_, ranks = pass.tensor->size();
+    if (found_.size() == 0) {
+      found_ = DeviceBuffer<float>(2 * rows);
+      all_ = DeviceBuffer<float>(2 * rows * ranks);
+    }
+    check(gpu::class_parts(rows, classes_, pass.target, log_sums_.data(), losses_.data(),
+                           found_.data(), pass.stream),
+          "classes of all ranks");
+    timed_exchange(pass, 2 * rows, [&](DeviceGroup& group) {
+      group.queue_all_gather(found_.span(), all_.span(), pass.stream);
+    });
+    check(gpu::join_class_parts(rows, ranks, all_.data(), log_sums_.data(), losses_.data(),
+                                pass.stream),
+          "classes of all ranks");
+  }
+
   std::int64_t classes_, batch_, rows_;
-  DeviceBuffer<float> log_sums_, losses_;
+  bool splits_classes_;  // among tensor ranks; targets count from this one's first
+  DeviceBuffer<float> log_sums_, losses_, found_, all_;
 };
 
 }  // namespace

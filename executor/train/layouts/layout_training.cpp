@@ -110,7 +110,7 @@ LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& pe
   else if (l.pipeline > 1)
     training.runtime = make_pipeline_runtime(
         job.model, placed, l, {*training.groups->pipeline, *training.groups->pipeline_back},
-        workers, gathers);
+        make_cpu_stage(job.model, layout, l.zero_stage, workers), gathers);
   else if (l.zero_stage >= 2)
     training.runtime = make_sharded_runtime(job.model, placed, workers, gathers);
   else

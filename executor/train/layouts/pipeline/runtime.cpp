@@ -1,6 +1,7 @@
 #include "executor/train/layouts/pipeline/runtime.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "executor/train/layouts/pipeline/state.h"
 #include "sim/base/check.h"
@@ -19,21 +20,17 @@ bool reads_data(const LayerOp& op) {
 }  // namespace
 
 PipelineRuntime::PipelineRuntime(const ModelGraph& model, const RuntimeOptions& options,
-                                 const Layout& layout, PipelinePeers peers, Workers& workers,
-                                 ZeroExchange* gathers)
+                                 const Layout& layout, PipelinePeers peers,
+                                 std::unique_ptr<StageCompute> compute, ZeroExchange* gathers)
     : model_(model),
       layout_(layout),
       peers_(peers),
       stage_(peers.onward.rank()),
-      parameters_(PipelineStages(model, layout, options.stage_blocks)
-                      .parameters(model, parameter_layout(model, options.place), stage_)),
-      values_(parameters_.count, layout.zero_stage >= 3),
-      gradients_(parameters_.count, layout.zero_stage >= 2),
+      compute_(std::move(compute)),
       gathers_(gathers) {
   RECKON_CHECK((layout.zero_stage >= 3) == (gathers != nullptr));
   RECKON_CHECK(peers.onward.size() == layout.pipeline && layout.pipeline > 1);
   RuntimeOptions part_options = options;
-  part_options.layout = parameters_;
   const PipelineStages stages(model, layout, options.stage_blocks);
   const auto& spans = stages.parts[std::size_t(stage_)];
   const std::vector<std::int64_t> at_once = most_in_flight(layout, stage_);
@@ -45,7 +42,7 @@ PipelineRuntime::PipelineRuntime(const ModelGraph& model, const RuntimeOptions& 
       part.needs_data |= reads_data(model.layers()[i].op);
     part_options.part = part.layers;
     for (std::int64_t n = at_once[k]; n > 0; --n)
-      part.passes.push_back({std::make_unique<GraphRuntime<float>>(model, part_options, workers)});
+      part.passes.push_back({compute_->make_part(part_options)});
     for (const auto& s : part.passes[0].runtime->running_statistics())
       part.statistics.emplace_back(s.values.begin(), s.values.end());
     parts_.push_back(std::move(part));
@@ -57,15 +54,16 @@ PipelineRuntime::PipelineRuntime(const ModelGraph& model, const RuntimeOptions& 
                              !std::holds_alternative<InputLayer>(layer.op) &&
                              !std::holds_alternative<SelectTokens>(layer.op)));
   }
-  for (const ParameterSlot& slot : parameters_.slots) {
-    if (slot.copied)
-      borrowed_.push_back({{slot.first, slot.count}, stages.stage_of(index(slot.layer))});
-    else if (!slot.name.ends_with(".bias"))
+  const auto& slots = compute_->layout().slots;
+  for (std::size_t k = 0; k < slots.size(); ++k) {
+    if (slots[k].copied)
+      borrowed_.push_back({k, stages.stage_of(index(slots[k].layer))});
+    else if (!slots[k].name.ends_with(".bias"))
       for (int other = 0; other < layout.pipeline; ++other) {
         const bool has_copy = std::ranges::any_of(model.layers(), [&](const Layer& layer) {
-          return layer.tied_to == slot.layer && stages.stage_of(index(layer.id)) == other;
+          return layer.tied_to == slots[k].layer && stages.stage_of(index(layer.id)) == other;
         });
-        if (other != stage_ && has_copy) lent_.push_back({{slot.first, slot.count}, other});
+        if (other != stage_ && has_copy) lent_.push_back({k, other});
       }
   }
   if (layout_.zero_stage >= 2) find_blocks();
@@ -73,14 +71,15 @@ PipelineRuntime::PipelineRuntime(const ModelGraph& model, const RuntimeOptions& 
 
 /// The exchange's, and when passes use them.
 void PipelineRuntime::find_blocks() {
-  blocks_ = exchange_blocks(model_, parameters_);
+  blocks_ = exchange_blocks(model_, compute_->exchanged_layout());
   if (gathers_ == nullptr) return;
   walk_.emplace(*gathers_);
   for (StagePart& part : parts_) {
-    const GraphRuntime<float>& any = *part.passes.front().runtime;
+    const PartRuntime& any = *part.passes.front().runtime;
     const Schedule& schedule = any.schedule();
     const auto uses = [&](std::size_t from, std::size_t to) {
-      return block_uses(any.rank_model(), parameters_, blocks_, schedule, to, from);
+      return block_uses(any.rank_model(), compute_->exchanged_layout(), blocks_, schedule, to,
+                        from);
     };
     part.forward = uses(0, schedule.forward_count);
     part.backward = uses(schedule.forward_count, schedule.actions.size());
@@ -110,8 +109,10 @@ Bytes PipelineRuntime::activation_memory() const {
 std::unique_ptr<StepRuntime> make_pipeline_runtime(const ModelGraph& model,
                                                    const RuntimeOptions& options,
                                                    const Layout& layout, PipelinePeers peers,
-                                                   Workers& workers, ZeroExchange* gathers) {
-  return std::make_unique<PipelineRuntime>(model, options, layout, peers, workers, gathers);
+                                                   std::unique_ptr<StageCompute> compute,
+                                                   ZeroExchange* gathers) {
+  return std::make_unique<PipelineRuntime>(model, options, layout, peers, std::move(compute),
+                                           gathers);
 }
 
 }  // namespace reckon

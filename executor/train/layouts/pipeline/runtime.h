@@ -3,10 +3,11 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/comm/zero_exchange.h"
+#include "executor/train/layouts/pipeline/stage_compute.h"
 #include "executor/train/step_runtime.h"
 #include "sim/scenario/layout.h"
 
-// A stage of a pipeline on CPUs, in the forecast's order of passes (sim/step/pipeline_passes.h).
+// A stage of a pipeline, in the forecast's order of passes (sim/step/pipeline_passes.h).
 namespace reckon {
 
 /// The ranks of one pipeline, by stage: for what goes with the network's order, and against it.
@@ -27,11 +28,12 @@ struct PipelinePeers {
 /// that other stages have copies of, behind the last one. With 3 `gathers` is the exchange: a
 /// pass' blocks come each a block ahead and go after their last use in it.
 ///
-/// `options`: batch (of a micro-batch), recompute, seed. All arguments must outlive it.
+/// `compute`: of the parameters of stage onward.rank() (PipelineStages::parameters). `options`:
+/// batch (of a micro-batch), recompute, seed. All arguments must outlive it.
 std::unique_ptr<StepRuntime> make_pipeline_runtime(const ModelGraph& model,
                                                    const RuntimeOptions& options,
                                                    const Layout& layout, PipelinePeers peers,
-                                                   Workers& workers,
+                                                   std::unique_ptr<StageCompute> compute,
                                                    ZeroExchange* gathers = nullptr);
 
 }  // namespace reckon

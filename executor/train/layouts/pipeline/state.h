@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "executor/comm/paged_buffer.h"
 #include "executor/train/layouts/block_walk.h"
 #include "executor/train/layouts/exchange_blocks.h"
 #include "executor/train/layouts/pipeline/runtime.h"
@@ -43,29 +42,13 @@ class HeldBatch {
 
 /// A copy of another stage's weight here, or a weight of ours that another stage has a copy of.
 struct TiedWeight {
-  ParameterRange range;
+  std::size_t slot = 0;  // of the stage's layout
   int other = 0;
 };
 
 struct PassInFlight {
-  std::unique_ptr<GraphRuntime<float>> runtime;
+  std::unique_ptr<PartRuntime> runtime;
   std::int64_t micro_batch = -1;  // -1: free
-};
-
-/// Of the parameters or the gradients: on pages that may be given back, where parts of them go.
-class StageBuffer {
- public:
-  StageBuffer(std::size_t count, bool paged) {
-    if (paged)
-      paged_ = PagedBuffer(count);
-    else
-      whole_.emplace(count);
-  }
-  std::span<float> span() { return whole_ ? whole_->span() : paged_.span(); }
-
- private:
-  std::optional<AlignedBuffer<float>> whole_;
-  PagedBuffer paged_;
 };
 
 struct StagePart {
@@ -80,18 +63,19 @@ struct StagePart {
 class PipelineRuntime final : public StepRuntime {
  public:
   PipelineRuntime(const ModelGraph& model, const RuntimeOptions& options, const Layout& layout,
-                  PipelinePeers peers, Workers& workers, ZeroExchange* gathers);
+                  PipelinePeers peers, std::unique_ptr<StageCompute> compute,
+                  ZeroExchange* gathers);
 
-  const ParameterLayout& layout() const override { return parameters_; }
-  ParameterView exchanged() override { return {values_.span(), gradients_.span()}; }
+  const ParameterLayout& layout() const override { return compute_->layout(); }
+  ParameterView exchanged() override { return compute_->exchanged(); }
   void begin_step() override;
   double forward(const BatchView&, StepPosition, bool) override { refuse(); }
   void backward(double, const std::function<void(ParameterRange)>&) override { refuse(); }
   PassTimes run_passes(const StepPasses& passes) override;
-  std::span<float> values() override { return values_.span(); }
+  std::span<float> values() override { return compute_->values(); }
   std::vector<RunningStatistics<float>> running_statistics() override;
-  void to_host() override {}
-  void to_device() override {}
+  void to_host() override { compute_->to_host(); }
+  void to_device() override { compute_->to_device(); }
   Bytes activation_memory() const override;
 
  private:
@@ -102,22 +86,24 @@ class PipelineRuntime final : public StepRuntime {
   int before() const { return (stage_ + layout_.pipeline - 1) % layout_.pipeline; }
   PassInFlight& in_flight(StagePart& part, std::int64_t micro_batch);
   const BatchView& batch_of(std::int64_t micro_batch, const StepPasses& passes, PassTimes& times);
-  void copy_statistics(StagePart& part, GraphRuntime<float>& runtime, bool out);
+  void copy_statistics(StagePart& part, PartRuntime& runtime, bool out);
   void run_forward(const PipelinePass& pass, const StepPasses& passes, PassTimes& times);
   void run_backward(const PipelinePass& pass, const StepPasses& passes, PassTimes& times);
   void sum_tied(const StepPasses& passes, PassTimes& times);
   bool is_lent(ParameterRange range) const;
   bool waits_for_copies(ParameterRange range) const;
   void find_blocks();
+  const ParameterSlot& slot_of(const TiedWeight& weight) const {
+    return compute_->exchanged_layout().slots[weight.slot];
+  }
   void lend(const TiedWeight& weight);
-  void send(Communicator& by, std::span<const float> values, int to, PassTimes& times) const;
+  void send(Communicator& by, std::span<const std::byte> bytes, int to, PassTimes& times) const;
 
   const ModelGraph& model_;
   const Layout layout_;
   PipelinePeers peers_;
   const int stage_;
-  const ParameterLayout parameters_;
-  StageBuffer values_, gradients_;
+  std::unique_ptr<StageCompute> compute_;
   ZeroExchange* gathers_;          // nullptr: parameters are here, whole
   std::vector<ZeroBlock> blocks_;  // zero_stage 2 and 3
   std::optional<BlockWalk> walk_;

@@ -8,11 +8,7 @@
 namespace reckon {
 namespace {
 
-std::span<const std::byte> bytes_to_send(std::span<const float> values) {
-  return std::as_bytes(values);
-}
-
-Seconds exchanged_in(GraphRuntime<float>& runtime, PassTimes& times) {
+Seconds exchanged_in(PartRuntime& runtime, PassTimes& times) {
   const CommunicationTaken taken = runtime.take_exchanged();
   times.exchanging += taken.time;
   times.sent += taken.sent;
@@ -23,25 +19,28 @@ Seconds exchanged_in(GraphRuntime<float>& runtime, PassTimes& times) {
 
 /// Gradients are zero, and copies are what their owners have.
 void PipelineRuntime::begin_step() {
-  if (layout_.zero_stage < 2) std::ranges::fill(gradients_.span(), 0.0F);
-  for (const TiedWeight& w : borrowed_)  // all else was exchanged, and is zero
-    std::ranges::fill(gradients_.span().subspan(w.range.first, w.range.count), 0.0F);
+  compute_->begin_step();
   for (const TiedWeight& w : lent_) lend(w);
-  for (const TiedWeight& w : borrowed_)
-    peers_.onward.receive(
-        std::as_writable_bytes(values_.span().subspan(w.range.first, w.range.count)), w.other);
+  std::vector<float> theirs;
+  for (const TiedWeight& w : borrowed_) {
+    theirs.resize(compute_->layout().slots[w.slot].count);
+    peers_.onward.receive(std::as_writable_bytes(std::span(theirs)), w.other);
+    compute_->set_value(w.slot, theirs);
+  }
   loaded_ = 0;
 }
 
 void PipelineRuntime::lend(const TiedWeight& weight) {
-  const auto values = values_.span().subspan(weight.range.first, weight.range.count);
-  if (gathers_ == nullptr) return peers_.onward.start_send(bytes_to_send(values), weight.other);
-  const auto behind = std::ranges::upper_bound(blocks_, weight.range.first, {},
+  const auto start = [&] {
+    peers_.onward.start_send(std::as_bytes(compute_->value(weight.slot)), weight.other);
+  };
+  if (gathers_ == nullptr) return start();
+  const auto behind = std::ranges::upper_bound(blocks_, slot_of(weight).first, {},
                                                [](const ZeroBlock& b) { return b.whole.first; });
   const auto block = std::size_t(behind - blocks_.begin()) - 1;
   gathers_->prefetch(block);
   gathers_->wait_for(block);
-  peers_.onward.start_send(bytes_to_send(values), weight.other);
+  start();
   gathers_->release(block);
 }
 
@@ -77,7 +76,7 @@ const BatchView& PipelineRuntime::batch_of(std::int64_t micro_batch, const StepP
 }
 
 /// Batch norms of all passes have one memory.
-void PipelineRuntime::copy_statistics(StagePart& part, GraphRuntime<float>& runtime, bool out) {
+void PipelineRuntime::copy_statistics(StagePart& part, PartRuntime& runtime, bool out) {
   if (part.statistics.empty()) return;
   const auto of_pass = runtime.running_statistics();
   for (std::size_t k = 0; k < of_pass.size(); ++k) {
@@ -93,18 +92,16 @@ void PipelineRuntime::run_forward(const PipelinePass& pass, const StepPasses& pa
   StagePart& part = parts_[std::size_t(pass.part)];
   PassInFlight& flight = in_flight(part, -1);
   flight.micro_batch = pass.micro_batch;
-  GraphRuntime<float>& runtime = *flight.runtime;
+  PartRuntime& runtime = *flight.runtime;
   if (!part.first) {
     const auto in = runtime.crossing_in();
-    for (const std::span<float> values : in.values)
-      peers_.onward.receive(std::as_writable_bytes(values), before());
+    for (const std::span<std::byte> values : in.values) peers_.onward.receive(values, before());
   }
   const BatchView& batch = part.needs_data ? batch_of(pass.micro_batch, passes, times) : no_data_;
   copy_statistics(part, runtime, false);
   if (walk_) walk_->begin_pass(part.forward);
   Lap lap;
-  const double loss =
-      runtime.forward(batch, values_.span(), passes.position(pass.micro_batch), true);
+  const double loss = runtime.forward(batch, passes.position(pass.micro_batch));
   const Seconds waited = passes.take_waited();
   times.waited += waited;
   times.forward += lap.next() - waited - exchanged_in(runtime, times);
@@ -115,23 +112,24 @@ void PipelineRuntime::run_forward(const PipelinePass& pass, const StepPasses& pa
     return;
   }
   const auto out = runtime.crossing_out();
-  for (const std::span<float> values : out.values) send(peers_.onward, values, next(), times);
+  for (const std::span<std::byte> values : out.values) send(peers_.onward, values, next(), times);
 }
 
 /// More messages than a schedule ever has under way are not kept.
-void PipelineRuntime::send(Communicator& by, std::span<const float> values, int to,
+void PipelineRuntime::send(Communicator& by, std::span<const std::byte> bytes, int to,
                            PassTimes& times) const {
   constexpr std::size_t kTensors = 4;  // that cross a cut
   Lap lap;
-  by.start_send(bytes_to_send(values), to);
+  by.start_send(bytes, to);
   by.finish_sends(4 * kTensors * std::size_t(layout_.pipeline) * std::size_t(layout_.interleave));
   times.exchanging += lap.next();
-  times.sent += Bytes{double(values.size_bytes())};
+  times.sent += Bytes{double(bytes.size())};
 }
 
 bool PipelineRuntime::is_lent(ParameterRange range) const {
   return std::ranges::any_of(lent_, [&](const TiedWeight& w) {
-    return w.range.first >= range.first && w.range.first < range.first + range.count;
+    const std::size_t first = slot_of(w).first;
+    return first >= range.first && first < range.first + range.count;
   });
 }
 
@@ -147,11 +145,11 @@ void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& p
                                    PassTimes& times) {
   StagePart& part = parts_[std::size_t(pass.part)];
   PassInFlight& flight = in_flight(part, pass.micro_batch);
-  GraphRuntime<float>& runtime = *flight.runtime;
+  PartRuntime& runtime = *flight.runtime;
   if (!part.last) {
     const auto out = runtime.crossing_out();
-    for (const std::span<float> gradients : out.gradients)
-      if (!gradients.empty()) peers_.back.receive(std::as_writable_bytes(gradients), next());
+    for (const std::span<std::byte> gradients : out.gradients)
+      if (!gradients.empty()) peers_.back.receive(gradients, next());
   }
   Lap lap;
   passes.begin_backward();
@@ -168,13 +166,13 @@ void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& p
     ready = [&](ParameterRange range) {
       if (!waits_for_copies(range)) passes.ready(range);
     };
-  runtime.backward(values_.span(), gradients_.span(), passes.scale, ready);
+  runtime.backward(passes.scale, ready);
   const Seconds waited = passes.take_waited();
   times.backward += lap.next() - waited - exchanged_in(runtime, times);
   times.waited += waited;
   if (!part.first) {
     const auto in = runtime.crossing_in();
-    for (const std::span<float> gradients : in.gradients)
+    for (const std::span<std::byte> gradients : in.gradients)
       if (!gradients.empty()) send(peers_.back, gradients, before(), times);
   }
   flight.micro_batch = -1;
@@ -189,13 +187,12 @@ void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& p
 /// Gradients of copies go to the weights' owners, which then have theirs.
 void PipelineRuntime::sum_tied(const StepPasses& passes, PassTimes& times) {
   for (const TiedWeight& w : borrowed_)
-    send(peers_.back, gradients_.span().subspan(w.range.first, w.range.count), w.other, times);
+    send(peers_.back, std::as_bytes(compute_->gradient(w.slot)), w.other, times);
   std::vector<float> theirs;
   for (const TiedWeight& w : lent_) {
-    theirs.resize(w.range.count);
+    theirs.resize(compute_->layout().slots[w.slot].count);
     peers_.back.receive(std::as_writable_bytes(std::span(theirs)), w.other);
-    const auto ours = gradients_.span().subspan(w.range.first, w.range.count);
-    for (std::size_t i = 0; i < theirs.size(); ++i) ours[i] += theirs[i];
+    compute_->add_gradient(w.slot, theirs);
   }
   for (const ParameterRange& range : std::exchange(held_back_, {})) passes.ready(range);
 }
