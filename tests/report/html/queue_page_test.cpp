@@ -1,4 +1,6 @@
 #include <catch2/catch.hpp>
+#include <map>
+#include <set>
 
 #include "report/html/html.h"
 #include "report/html/page_assets.h"
