@@ -30,7 +30,8 @@ TEST_CASE("classes that ranks share out make the loss of all classes") {
     }
     const DeviceArray x(own), at(targets);
     const DeviceArray<float> sums(count), parts(count), found(2 * count);
-    finish(gpu::cross_entropy_forward(rows, each, x.data, at.data, sums.data, parts.data, nullptr));
+    finish(gpu::cross_entropy_forward(rows, each, each, x.data, at.data, sums.data, parts.data,
+                                      nullptr));
     finish(gpu::class_parts(rows, each, at.data, sums.data, parts.data, found.data, nullptr));
     for (const float number : found.host(2 * count)) all.push_back(number);
   }
