@@ -1,13 +1,11 @@
 #include "executor/comm/zero_exchange.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
-#include "executor/comm/gradient_scaling.h"
 #include "executor/comm/paged_buffer.h"
-#include "executor/comm/work_queue.h"
+#include "executor/comm/zero_steps.h"
 #include "sim/base/check.h"
 
 namespace reckon {
@@ -18,16 +16,13 @@ namespace {
 struct BlockShard {
   Communicator* peers = nullptr;  // over which it is cut
   ParameterRange whole;
-  std::size_t to_reduce = 0;  // trained elements
   ShardedRanges trained, frozen;
   std::optional<FlatOptimizer> optimizer;
   std::vector<float> gradients;  // stages 2 and 3: of the trained part, over the step's passes
   std::vector<float> values, constant;  // stage 3: parameters of the trained and the frozen part
-  std::size_t ready = 0;                // of its gradients, in this pass
-  std::int64_t gather = 0;              // the work queue's ticket
 };
 
-class ShardingExchange final : public ZeroExchange {
+class ShardingExchange final : public ZeroExchange, ZeroParts {
  public:
   ShardingExchange(Communicator& communicator, ZeroOptions options);
 
@@ -35,51 +30,54 @@ class ShardingExchange final : public ZeroExchange {
   std::vector<ParameterRange> blocks_to_take() override;
   void take_block(std::size_t of_them) override;
   bool exchanges_every_pass() const override { return options_.stage >= 2; }
-  void scaled_by(double scale, std::int64_t skipped) override { scaling_ = {scale, skipped}; }
-  void begin_backward() override;
-  Seconds take_waited() override { return std::exchange(waited_, {}); }
+  void scaled_by(double scale, std::int64_t skipped) override { steps_->scaled_by(scale, skipped); }
+  void begin_backward() override { steps_->begin_backward(); }
+  Seconds take_waited() override { return steps_->take_waited(); }
   void gradient_ready(ParameterRange range) override;
-  ExchangeTimes finish_step(std::int64_t step, double learning_rate) override;
+  ExchangeTimes finish_step(std::int64_t step, double learning_rate) override {
+    return steps_->finish_step(step, learning_rate);
+  }
   std::vector<std::span<float>> optimizer_state() override { return {}; }
   void restore_optimizer_state() override;
   bool keeps_parts() const override { return true; }
   std::vector<KeptPart> kept_parts() override;
   void take_final_values() override;
 
-  void prefetch(std::size_t block) override;
-  void wait_for(std::size_t block) override;
+  void prefetch(std::size_t block) override { steps_->prefetch(block); }
+  void wait_for(std::size_t block) override { steps_->wait_for(block); }
   void release(std::size_t block) override;
   Bytes held() const override;
 
  private:
-  BlockShard& block_of(ParameterRange range);
-  void reduce(BlockShard& block);
+  void reduce(std::size_t block) override;
+  void gather_whole(std::size_t block) override;
+  double own_squares() override;
+  void update(std::size_t block, std::int64_t updates, double learning_rate,
+              double gradient_scale) override;
+  void clear_gradients(std::size_t block) override {
+    std::ranges::fill(blocks_[block].gradients, 0.0F);
+  }
+  void gather_updated(std::size_t block) override {
+    const ShardedRanges& ranges = blocks_[block].trained;
+    gather(blocks_[block], ranges, std::span(part_).first(ranges.each()));
+  }
   void gather(const BlockShard& block, const ShardedRanges& ranges, std::span<const float> own);
-  void gather_whole(const BlockShard& block);
-  std::optional<double> clip() const;
-  double own_squares() const;
-  void update(BlockShard& block, std::int64_t step, double learning_rate, double scale);
   void note_sent(const BlockShard& block, std::size_t each) {
-    sent_ += Bytes{double(std::size_t(block.peers->size() - 1) * each * sizeof(float))};
+    steps_->note_sent(Bytes{double(std::size_t(block.peers->size() - 1) * each * sizeof(float))});
   }
 
   Communicator& communicator_;
   const ZeroOptions options_;
-  GradientScaling scaling_;
   ParameterView view_;
   std::vector<BlockShard> blocks_;
-  std::vector<BlockShard*> waiting_;  // without overlap: for the end of the backward pass
-  std::vector<float> all_, part_;     // a message: of all ranks' parts, of this one's
-  std::int64_t reduction_ = 0;        // the last one's ticket
-  Seconds waited_{};
-  Bytes sent_{};     // the work queue's, until it is waited for
-  WorkQueue queue_;  // last: it uses all others
+  std::vector<float> all_, part_;   // a message: of all ranks' parts, of this one's
+  std::optional<ZeroSteps> steps_;  // last: its thread uses all others
 };
 
 ShardingExchange::ShardingExchange(Communicator& communicator, ZeroOptions options)
     : communicator_(communicator), options_(std::move(options)) {
-  RECKON_CHECK(options_.stage >= 1 && options_.stage <= 3);
   std::size_t largest = 0, largest_of_all = 0, end = 0, trained = 0;
+  std::vector<std::size_t> to_reduce;
   for (const ZeroBlock& b : options_.blocks) {
     RECKON_CHECK(b.whole.first >= end);
     end = b.whole.first + b.whole.count;
@@ -90,8 +88,8 @@ ShardingExchange::ShardingExchange(Communicator& communicator, ZeroOptions optio
                      .whole = b.whole,
                      .trained = {b.trained, n, r},
                      .frozen = {without(b.whole, b.trained), n, r}};
-    block.to_reduce = block.trained.count();
-    trained += block.to_reduce;
+    to_reduce.push_back(block.trained.count());
+    trained += to_reduce.back();
     block.optimizer.emplace(options_.optimizer, block.trained.each(),
                             block.trained.in_own(options_.trained));
     if (options_.stage >= 2) block.gradients.resize(block.trained.each());
@@ -107,6 +105,7 @@ ShardingExchange::ShardingExchange(Communicator& communicator, ZeroOptions optio
   RECKON_CHECK(trained == 0);
   all_.resize(largest_of_all);
   part_.resize(largest);
+  steps_.emplace(static_cast<ZeroParts&>(*this), options_, communicator, std::move(to_reduce));
 }
 
 void ShardingExchange::start(ParameterView parameters) {
@@ -142,37 +141,19 @@ void ShardingExchange::take_block(std::size_t of_them) {
   release(of_them);
 }
 
-BlockShard& ShardingExchange::block_of(ParameterRange range) {
+void ShardingExchange::gradient_ready(ParameterRange range) {
+  if (range.count == 0) return;
   const auto behind = std::ranges::upper_bound(blocks_, range.first, {},
                                                [](const BlockShard& b) { return b.whole.first; });
   RECKON_CHECK(behind != blocks_.begin());
-  BlockShard& block = *std::prev(behind);
-  RECKON_CHECK(range.first + range.count <= block.whole.first + block.whole.count);
-  return block;
+  const auto block = std::prev(behind);
+  RECKON_CHECK(range.first + range.count <= block->whole.first + block->whole.count);
+  const auto k = static_cast<std::size_t>(block - blocks_.begin());
+  if (steps_->gradients_ready(k, range.count)) steps_->all_ready(k);
 }
 
-void ShardingExchange::begin_backward() {
-  if (options_.stage >= 2) waited_ += queue_.wait_for_all();
-}
-
-void ShardingExchange::gradient_ready(ParameterRange range) {
-  if (range.count == 0) return;
-  BlockShard& block = block_of(range);
-  block.ready += range.count;
-  RECKON_CHECK(block.ready <= block.to_reduce);
-  if (block.ready < block.to_reduce) return;
-  block.ready = 0;
-  if (options_.stage == 1 && !options_.overlap) {
-    waiting_.push_back(&block);
-    return;
-  }
-  const std::int64_t ticket = queue_.push([this, &block] { reduce(block); });
-  // Who keeps no whole gradients has no more than two blocks' of them.
-  if (options_.stage >= 2) waited_ += queue_.wait(std::exchange(reduction_, ticket));
-}
-
-/// Stage 1: into this rank's part of the whole gradients; 2 and 3: onto its part of the step's.
-void ShardingExchange::reduce(BlockShard& block) {
+void ShardingExchange::reduce(std::size_t of_them) {
+  BlockShard& block = blocks_[of_them];
   const ShardedRanges& ranges = block.trained;
   const auto all = std::span(all_).first(ranges.padded());
   const auto part = std::span(part_).first(ranges.each());
@@ -184,7 +165,7 @@ void ShardingExchange::reduce(BlockShard& block) {
   release_pages(view_.gradients.subspan(block.whole.first, block.whole.count));
 }
 
-double ShardingExchange::own_squares() const {
+double ShardingExchange::own_squares() {
   double squares = 0;
   const std::vector<TrainedRange> counted = options_.counted.value_or(options_.trained);
   for (const BlockShard& block : blocks_) {
@@ -200,67 +181,20 @@ double ShardingExchange::own_squares() const {
   return squares;
 }
 
-/// nullopt: a gradient of some rank is not finite, and nothing is to be updated.
-std::optional<double> ShardingExchange::clip() const {
-  if (options_.clip_norm <= 0 && !scaling_.on()) return 1;
-  double squares = own_squares();
-  communicator_.all_reduce(std::span(&squares, 1));
-  if (options_.squares_of_all) squares = options_.squares_of_all(squares);
-  if (scaling_.overflowed(squares)) return std::nullopt;
-  return scaling_.gradient_scale(squares, options_.clip_norm);
-}
-
-void ShardingExchange::update(BlockShard& block, std::int64_t step, double learning_rate,
-                              double scale) {
+void ShardingExchange::update(std::size_t of_them, std::int64_t updates, double learning_rate,
+                              double gradient_scale) {
+  BlockShard& block = blocks_[of_them];
   const ShardedRanges& ranges = block.trained;
-  if (options_.stage >= 3) {
-    block.optimizer->update(step, learning_rate, scale, block.values, block.gradients);
-    std::ranges::fill(block.gradients, 0.0F);
-    return;
-  }
+  const auto update = [&](std::span<float> values, std::span<const float> gradients) {
+    block.optimizer->update(updates, learning_rate, gradient_scale, values, gradients);
+  };
+  if (options_.stage >= 3) return update(block.values, block.gradients);
   const auto values = std::span(part_).first(ranges.each());
   ranges.pack_own(view_.values, values);
-  if (options_.stage == 2) {
-    block.optimizer->update(step, learning_rate, scale, values, block.gradients);
-    std::ranges::fill(block.gradients, 0.0F);
-  } else {
-    const auto gradients = std::span(all_).first(ranges.each());
-    ranges.pack_own(view_.gradients, gradients);
-    block.optimizer->update(step, learning_rate, scale, values, gradients);
-  }
-}
-
-ExchangeTimes ShardingExchange::finish_step(std::int64_t step, double learning_rate) {
-  using Clock = std::chrono::steady_clock;
-  ExchangeTimes times;
-  times.next_step = step + 1;
-  const auto backward_end = Clock::now();
-  for (BlockShard* block : std::exchange(waiting_, {}))
-    queue_.push([this, block] { reduce(*block); });
-  queue_.wait_for_all();
-  const auto reduced = Clock::now();
-  const std::optional<double> scale = clip();
-  Seconds gathering = Clock::now() - reduced;  // the norm's sum
-  for (BlockShard& block : blocks_) {
-    RECKON_CHECK(block.ready == 0);  // every gradient was named
-    if (block.trained.count() == 0) continue;
-    if (!scale) {
-      std::ranges::fill(block.gradients, 0.0F);
-      continue;
-    }
-    const auto begin = Clock::now();
-    update(block, scaling_.updates_of(step), learning_rate, *scale);
-    const auto updated = Clock::now();
-    times.apply += updated - begin;
-    if (options_.stage >= 3) continue;
-    gather(block, block.trained, std::span(part_).first(block.trained.each()));
-    gathering += Clock::now() - updated;
-  }
-  times.skipped = !scale;
-  times.communication = queue_.take_busy() + gathering;
-  times.exposed_communication = (reduced - backward_end) + gathering;
-  times.sent = std::exchange(sent_, {});
-  return times;
+  if (options_.stage == 2) return update(values, block.gradients);
+  const auto gradients = std::span(all_).first(ranges.each());
+  ranges.pack_own(view_.gradients, gradients);
+  update(values, gradients);
 }
 
 /// Everybody's parts of the ranges, into the whole values.
@@ -273,18 +207,9 @@ void ShardingExchange::gather(const BlockShard& block, const ShardedRanges& rang
   ranges.unpack(all, view_.values);
 }
 
-void ShardingExchange::gather_whole(const BlockShard& block) {
-  gather(block, block.trained, block.values);
-  gather(block, block.frozen, block.constant);
-}
-
-void ShardingExchange::prefetch(std::size_t block) {
-  BlockShard& b = blocks_[block];
-  b.gather = queue_.push([this, &b] { gather_whole(b); });
-}
-
-void ShardingExchange::wait_for(std::size_t block) {
-  waited_ += queue_.wait(blocks_[block].gather);
+void ShardingExchange::gather_whole(std::size_t block) {
+  gather(blocks_[block], blocks_[block].trained, blocks_[block].values);
+  gather(blocks_[block], blocks_[block].frozen, blocks_[block].constant);
 }
 
 void ShardingExchange::release(std::size_t block) {
@@ -329,8 +254,8 @@ void ShardingExchange::restore_optimizer_state() {
 
 void ShardingExchange::take_final_values() {
   if (options_.stage < 3) return;
-  queue_.wait_for_all();
-  for (const BlockShard& block : blocks_) gather_whole(block);
+  steps_->wait_for_all();
+  for (std::size_t block = 0; block < blocks_.size(); ++block) gather_whole(block);
 }
 
 Bytes ShardingExchange::held() const {

@@ -1,13 +1,11 @@
 #include "executor/cuda/device_zero_exchange.h"
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
-#include "executor/comm/gradient_scaling.h"
 #include "executor/comm/paged_buffer.h"
-#include "executor/comm/work_queue.h"
+#include "executor/comm/zero_steps.h"
 #include "executor/cuda/device_optimizer.h"
 #include "executor/train/recipe.h"
 #include "kernels/elementwise.h"
@@ -15,8 +13,6 @@
 
 namespace reckon::cuda {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::int64_t count_of(std::size_t n) { return static_cast<std::int64_t>(n); }
 
@@ -29,21 +25,18 @@ struct CutRanges {
 
 /// What a rank has of a block.
 struct DeviceShard {
-  std::size_t piece = 0;      // of the parameters
-  ParameterRange host;        // of the host's layout
-  std::size_t to_reduce = 0;  // trained elements, with what fills slots up
+  std::size_t piece = 0;  // of the parameters
+  ParameterRange host;    // of the host's layout
   CutRanges trained, frozen;
   DeviceBuffer<float> first, second;     // velocities, none; or moments: of the trained part
   DeviceBuffer<float> gradients;         // stages 2 and 3: of it, over the step's passes
   DeviceBuffer<float> values, constant;  // stage 3: parameters of the trained, the frozen part
   std::vector<std::vector<float>> here;  // the kept part as the host has it: values, state
   std::vector<float> constant_here;
-  std::size_t ready = 0;  // of its gradients, in this pass
-  std::int64_t gather = 0;
   std::unique_ptr<Event> made = std::make_unique<Event>();
 };
 
-class DeviceShardingExchange final : public ZeroExchange {
+class DeviceShardingExchange final : public ZeroExchange, ZeroParts {
  public:
   DeviceShardingExchange(DeviceGroup& replicas, Communicator& hosts, ZeroOptions options,
                          DeviceParameters& parameters, cudaStream_t stream);
@@ -52,31 +45,42 @@ class DeviceShardingExchange final : public ZeroExchange {
   std::vector<ParameterRange> blocks_to_take() override;
   void take_block(std::size_t of_them) override;
   bool exchanges_every_pass() const override { return options_.stage >= 2; }
-  void scaled_by(double scale, std::int64_t skipped) override { scaling_ = {scale, skipped}; }
-  void begin_backward() override {
-    if (options_.stage >= 2) waited_ += queue_.wait_for_all();
-  }
-  Seconds take_waited() override { return std::exchange(waited_, {}); }
+  void scaled_by(double scale, std::int64_t skipped) override { steps_->scaled_by(scale, skipped); }
+  void begin_backward() override { steps_->begin_backward(); }
+  Seconds take_waited() override { return steps_->take_waited(); }
   void gradient_ready(ParameterRange range) override;
-  ExchangeTimes finish_step(std::int64_t step, double learning_rate) override;
+  ExchangeTimes finish_step(std::int64_t step, double learning_rate) override {
+    check(cudaStreamSynchronize(stream_), "backward pass");
+    return steps_->finish_step(step, learning_rate);
+  }
   std::vector<std::span<float>> optimizer_state() override { return {}; }
   void restore_optimizer_state() override;
   bool keeps_parts() const override { return true; }
   std::vector<KeptPart> kept_parts() override;
   void take_final_values() override;
 
-  void prefetch(std::size_t block) override {
-    DeviceShard& b = blocks_[block];
-    b.gather = queue_.push([this, &b] { gather_whole(b); });
-  }
-  void wait_for(std::size_t block) override { waited_ += queue_.wait(blocks_[block].gather); }
+  void prefetch(std::size_t block) override { steps_->prefetch(block); }
+  void wait_for(std::size_t block) override { steps_->wait_for(block); }
   void release(std::size_t block) override { parameters_.drop_values(blocks_[block].piece); }
   Bytes held() const override;
 
  private:
   CutRanges cut(const std::vector<ParameterRange>& of_host) const;
   std::size_t host_place(std::size_t padded) const;
-  DeviceShard& block_of(ParameterRange range);
+  void reduce(std::size_t block) override;
+  void gather_whole(std::size_t block) override;
+  double own_squares() override;
+  void update(std::size_t block, std::int64_t updates, double learning_rate,
+              double gradient_scale) override;
+  void clear_gradients(std::size_t block) override {
+    const std::span<float> gradients = blocks_[block].gradients.span();
+    check(cudaMemsetAsync(gradients.data(), 0, gradients.size_bytes(), stream_),
+          "clearing gradients");
+  }
+  void gather_updated(std::size_t block) override {
+    DeviceShard& b = blocks_[block];
+    gather(b, b.trained, own_values(b, b.trained, b.values));
+  }
   float* at(std::span<float> piece, const DeviceShard& block, std::size_t element) const {
     return piece.data() + (element - parameters_.range(block.piece).first);
   }
@@ -84,12 +88,7 @@ class DeviceShardingExchange final : public ZeroExchange {
             std::span<float> piece, std::span<float> to);
   void unpack(const DeviceShard& block, const std::vector<ParameterRange>& ranges,
               std::span<const float> from, std::span<float> piece);
-  void reduce(DeviceShard& block);
   void gather(DeviceShard& block, const CutRanges& ranges, std::span<const float> own);
-  void gather_whole(DeviceShard& block);
-  std::optional<double> clip();
-  double own_squares();
-  void update(DeviceShard& block, std::int64_t step, double learning_rate, double scale);
   template <class Body>
   void for_own(const DeviceShard& block, const std::vector<TrainedRange>& among, Body body);
   std::vector<DeviceBuffer<float>*> state_of(DeviceShard& block) const;
@@ -97,42 +96,36 @@ class DeviceShardingExchange final : public ZeroExchange {
                               DeviceBuffer<float>& kept);
   void wait_for_copies() { check(cudaStreamSynchronize(copies_.get()), "exchange of a block"); }
   void note_sent(std::size_t each) {
-    sent_ += Bytes{double(std::size_t(replicas_.size() - 1) * each * sizeof(float))};
+    steps_->note_sent(Bytes{double(std::size_t(replicas_.size() - 1) * each * sizeof(float))});
   }
 
   DeviceGroup& replicas_;
-  Communicator& hosts_;
   const ZeroOptions options_;
   DeviceParameters& parameters_;
   cudaStream_t stream_;
   const std::vector<TrainedRange> trained_, counted_;  // of the padded layout
-  GradientScaling scaling_;
-  std::span<float> host_;  // stage 3: its values
+  std::span<float> host_;                              // stage 3: its values
   std::vector<DeviceShard> blocks_;
-  std::vector<DeviceShard*> waiting_;  // without overlap: for the end of the backward pass
-  DeviceBuffer<float> all_, part_;     // a message: of all ranks' parts, of this one's
+  DeviceBuffer<float> all_, part_;  // a message: of all ranks' parts, of this one's
   DeviceBuffer<double> squares_{gpu::kNormScratch + 1};
-  OwnStream copies_;            // of the queue, and of what comes when it is empty
-  std::int64_t reduction_ = 0;  // the last one's ticket
-  Seconds waited_{};
-  Bytes sent_{};     // the work queue's, until it is waited for
-  WorkQueue queue_;  // last: it uses all others
+  OwnStream copies_;                // of the steps' thread, and of what comes when it rests
+  std::optional<ZeroSteps> steps_;  // last: its thread uses all others
 };
 
 DeviceShardingExchange::DeviceShardingExchange(DeviceGroup& replicas, Communicator& hosts,
                                                ZeroOptions options, DeviceParameters& parameters,
                                                cudaStream_t stream)
     : replicas_(replicas),
-      hosts_(hosts),
       options_(std::move(options)),
       parameters_(parameters),
       stream_(stream),
       trained_(trained_ranges(parameters.padded())),
       counted_(options_.counted ? counted_ranges(parameters.padded()) : trained_) {
-  RECKON_CHECK(options_.stage >= 1 && options_.stage <= 3);
   RECKON_CHECK(std::ranges::none_of(options_.blocks, &ZeroBlock::of_experts));
   std::size_t largest = 0, largest_of_all = 0;
+  std::vector<std::size_t> to_reduce;  // trained elements, with what fills slots up
   for (const ZeroBlock& b : options_.blocks) {
+    to_reduce.push_back(0);
     DeviceShard block;
     block.host = b.whole;
     block.trained = cut(b.trained);
@@ -142,7 +135,7 @@ DeviceShardingExchange::DeviceShardingExchange(DeviceGroup& replicas, Communicat
       if (slots[s].first < b.whole.first || slots[s].first >= b.whole.first + b.whole.count)
         continue;
       block.piece = parameters_.piece_of(s);
-      if (slots[s].trained) block.to_reduce += parameters_.padded().slots[s].count;
+      if (slots[s].trained) to_reduce.back() += parameters_.padded().slots[s].count;
     }
     const auto each = count_of(block.trained.shards.each());
     block.first = DeviceBuffer<float>(each);
@@ -162,7 +155,8 @@ DeviceShardingExchange::DeviceShardingExchange(DeviceGroup& replicas, Communicat
   part_ = DeviceBuffer<float>(count_of(largest));
   int device = 0;
   check(cudaGetDevice(&device), "the device");
-  queue_.push([device] { check(cudaSetDevice(device), "choosing a device"); });
+  steps_.emplace(static_cast<ZeroParts&>(*this), options_, hosts, std::move(to_reduce));
+  steps_->run([device] { check(cudaSetDevice(device), "choosing a device"); });
 }
 
 CutRanges DeviceShardingExchange::cut(const std::vector<ParameterRange>& of_host) const {
@@ -185,7 +179,7 @@ std::size_t DeviceShardingExchange::host_place(std::size_t padded) const {
 }
 
 void DeviceShardingExchange::start(ParameterView parameters) {
-  queue_.wait_for_all();
+  steps_->wait_for_all();
   if (options_.stage >= 3) {
     host_ = parameters.values;
     return;
@@ -217,31 +211,18 @@ void DeviceShardingExchange::take_block(std::size_t of_them) {
   release_pages(host_.subspan(block.host.first, block.host.count));
 }
 
-DeviceShard& DeviceShardingExchange::block_of(ParameterRange range) {
+void DeviceShardingExchange::gradient_ready(ParameterRange range) {
+  if (range.count == 0) return;
   const std::size_t first = host_place(range.first);
   const auto behind = std::ranges::upper_bound(blocks_, first, {},
                                                [](const DeviceShard& b) { return b.host.first; });
   RECKON_CHECK(behind != blocks_.begin());
-  DeviceShard& block = *std::prev(behind);
-  RECKON_CHECK(first < block.host.first + block.host.count);
-  return block;
-}
-
-void DeviceShardingExchange::gradient_ready(ParameterRange range) {
-  if (range.count == 0) return;
-  DeviceShard& block = block_of(range);
-  block.ready += range.count;
-  RECKON_CHECK(block.ready <= block.to_reduce);
-  if (block.ready < block.to_reduce) return;
-  block.ready = 0;
-  check(cudaEventRecord(block.made->get(), stream_), "gradients");
-  if (options_.stage == 1 && !options_.overlap) {
-    waiting_.push_back(&block);
-    return;
-  }
-  const std::int64_t ticket = queue_.push([this, &block] { reduce(block); });
-  // Who keeps no whole gradients has no more than two blocks' of them.
-  if (options_.stage >= 2) waited_ += queue_.wait(std::exchange(reduction_, ticket));
+  const auto block = std::prev(behind);
+  RECKON_CHECK(first < block->host.first + block->host.count);
+  const auto k = static_cast<std::size_t>(block - blocks_.begin());
+  if (!steps_->gradients_ready(k, range.count)) return;
+  check(cudaEventRecord(block->made->get(), stream_), "gradients");
+  steps_->all_ready(k);
 }
 
 void DeviceShardingExchange::pack(const DeviceShard& block,
@@ -270,8 +251,8 @@ void DeviceShardingExchange::unpack(const DeviceShard& block,
   }
 }
 
-/// Stage 1: into this rank's part of the whole gradients; 2 and 3: onto its part of the step's.
-void DeviceShardingExchange::reduce(DeviceShard& block) {
+void DeviceShardingExchange::reduce(std::size_t of_them) {
+  DeviceShard& block = blocks_[of_them];
   const ShardedRanges& shards = block.trained.shards;
   const std::span<float> piece = parameters_.gradients(block.piece);
   const auto all = all_.span().first(shards.padded());
@@ -316,67 +297,26 @@ double DeviceShardingExchange::own_squares() {
   return squares;
 }
 
-/// nullopt: a gradient of some rank is not finite, and nothing is to be updated.
-std::optional<double> DeviceShardingExchange::clip() {
-  if (options_.clip_norm <= 0 && !scaling_.on()) return 1;
-  double squares = own_squares();
-  hosts_.all_reduce(std::span(&squares, 1));
-  if (options_.squares_of_all) squares = options_.squares_of_all(squares);
-  if (scaling_.overflowed(squares)) return std::nullopt;
-  return scaling_.gradient_scale(squares, options_.clip_norm);
-}
-
-void DeviceShardingExchange::update(DeviceShard& block, std::int64_t step, double learning_rate,
-                                    double scale) {
-  for_own(
-      block, trained_, [&](std::size_t first, std::size_t count, std::size_t part, bool decays) {
-        const bool in_place = options_.stage < 3, whole = options_.stage < 2;
-        update_on_device(options_.optimizer,
-                         {.values = in_place ? at(parameters_.values(block.piece), block, first)
-                                             : block.values.data() + part,
-                          .gradients = whole ? at(parameters_.gradients(block.piece), block, first)
-                                             : block.gradients.data() + part,
-                          .first = block.first.data() + part,
-                          .second = block.second.size() > 0 ? block.second.data() + part : nullptr,
-                          .count = count_of(count),
-                          .decays = decays},
-                         {.step = step, .learning_rate = learning_rate, .gradient_scale = scale},
-                         stream_);
-      });
-}
-
-ExchangeTimes DeviceShardingExchange::finish_step(std::int64_t step, double learning_rate) {
-  ExchangeTimes times;
-  times.next_step = step + 1;
-  check(cudaStreamSynchronize(stream_), "backward pass");
-  const auto backward_end = Clock::now();
-  for (DeviceShard* block : std::exchange(waiting_, {}))
-    queue_.push([this, block] { reduce(*block); });
-  queue_.wait_for_all();
-  const auto reduced = Clock::now();
-  const std::optional<double> scale = clip();
-  Seconds gathering = Clock::now() - reduced;  // the norm's sum
-  const auto begin = Clock::now();
-  for (DeviceShard& block : blocks_) {
-    RECKON_CHECK(block.ready == 0);  // every gradient was named
-    if (scale) update(block, scaling_.updates_of(step), learning_rate, *scale);
-    if (options_.stage >= 2)
-      check(
-          cudaMemsetAsync(block.gradients.data(), 0, block.gradients.span().size_bytes(), stream_),
-          "clearing gradients");
-  }
+void DeviceShardingExchange::update(std::size_t of_them, std::int64_t updates, double learning_rate,
+                                    double gradient_scale) {
+  DeviceShard& block = blocks_[of_them];
+  for_own(block, trained_,
+          [&](std::size_t first, std::size_t count, std::size_t part, bool decays) {
+            const bool in_place = options_.stage < 3, whole = options_.stage < 2;
+            update_on_device(
+                options_.optimizer,
+                {.values = in_place ? at(parameters_.values(block.piece), block, first)
+                                    : block.values.data() + part,
+                 .gradients = whole ? at(parameters_.gradients(block.piece), block, first)
+                                    : block.gradients.data() + part,
+                 .first = block.first.data() + part,
+                 .second = block.second.size() > 0 ? block.second.data() + part : nullptr,
+                 .count = count_of(count),
+                 .decays = decays},
+                {.step = updates, .learning_rate = learning_rate, .gradient_scale = gradient_scale},
+                stream_);
+          });
   check(cudaStreamSynchronize(stream_), "optimizer");
-  const auto updated = Clock::now();
-  times.apply = updated - begin;
-  for (DeviceShard& block : blocks_)
-    if (scale && options_.stage < 3)
-      gather(block, block.trained, own_values(block, block.trained, block.values));
-  gathering += Clock::now() - updated;
-  times.skipped = !scale;
-  times.communication = queue_.take_busy() + gathering;
-  times.exposed_communication = (reduced - backward_end) + gathering;
-  times.sent = std::exchange(sent_, {});
-  return times;
 }
 
 /// This rank's part, as a message of it: stage 3 keeps it as one.
@@ -399,7 +339,8 @@ void DeviceShardingExchange::gather(DeviceShard& block, const CutRanges& ranges,
   wait_for_copies();
 }
 
-void DeviceShardingExchange::gather_whole(DeviceShard& block) {
+void DeviceShardingExchange::gather_whole(std::size_t of_them) {
+  DeviceShard& block = blocks_[of_them];
   const std::span<float> piece = parameters_.take_values(block.piece);
   // What fills slots up is zero, whoever had the memory before.
   check(cudaMemsetAsync(piece.data(), 0, piece.size_bytes(), copies_.get()), "a block's values");
@@ -468,9 +409,10 @@ void DeviceShardingExchange::restore_optimizer_state() {
 
 void DeviceShardingExchange::take_final_values() {
   if (options_.stage < 3) return;
-  queue_.wait_for_all();
-  for (DeviceShard& block : blocks_) {
-    gather_whole(block);
+  steps_->wait_for_all();
+  for (std::size_t k = 0; k < blocks_.size(); ++k) {
+    DeviceShard& block = blocks_[k];
+    gather_whole(k);
     const std::span<float> piece = parameters_.values(block.piece);
     for (const CutRanges* ranges : {&block.trained, &block.frozen})
       for (const ParameterRange& r : ranges->all)

@@ -1,9 +1,7 @@
 #include "executor/cuda/device_layouts.h"
 
-#include "executor/train/checkpoint/checkpoint.h"
-#include "executor/train/checkpoint_support.h"
-#include "executor/train/layout_jobs.h"
 #include "executor/train/parallel_networks.h"
+#include "executor/train/resumed_layouts.h"
 #include "gpu/device.h"
 #include "sim/model/finetune.h"
 
@@ -14,7 +12,6 @@ using namespace reckon::test;
 
 namespace {
 
-using Tensors = std::map<std::string, std::vector<float>>;
 using enum PipelineSchedule;
 
 RankMaker device_maker(cuda::DevicePrecision precision) {
@@ -46,21 +43,6 @@ void check_same(const std::vector<LayoutRun>& a, const std::vector<LayoutRun>& b
     CHECK(a[rank].losses == b[rank].losses);
     CHECK(a[rank].parameters == b[rank].parameters);
   }
-}
-
-void check_close(const Tensors& a, const Tensors& b, double bound) {
-  REQUIRE(a.size() == b.size());
-  for (const auto& [name, values] : a) {
-    INFO(name);
-    REQUIRE(b.contains(name));
-    CHECK(largest_difference(values, b.at(name)) <= bound);
-  }
-}
-
-void check_losses(const LayoutRun& a, const LayoutRun& b, double relative) {
-  REQUIRE(a.losses.size() == b.losses.size());
-  for (std::size_t k = 0; k < a.losses.size(); ++k)
-    CHECK(a.losses[k] == Approx(b.losses[k]).epsilon(relative));
 }
 
 /// What another order of sums may move a parameter by, as in zero_test.cpp: each gradient is a sum
@@ -274,55 +256,9 @@ TEST_CASE("stages of tensor ranks on devices in bf16 are those on CPUs, to its r
               under(job, {}, 4), 0x1p-8);
 }
 
-namespace {
-
-/// Trains from the directory's newest set, or from the beginning, to `steps`, and saves there.
-std::vector<LayoutRun> go_on(const PlannedWorkload& job, const std::filesystem::path& directory,
-                             std::int64_t from, std::int64_t steps, bool device) {
-  const int ranks = job.strategy.workers;
-  auto communicators = make_thread_communicators(ranks, Seconds{60});
-  std::vector<LayoutRun> runs(static_cast<std::size_t>(ranks));
-  std::vector<std::jthread> threads;
-  for (auto& c : communicators)
-    threads.emplace_back([&, mine = std::move(c)] {
-      const auto maker = device ? device_maker(cuda::DevicePrecision::fp32)() : nullptr;
-      Workers workers(1);
-      const auto data = open_data({}, {}, job.model, 9, 40);
-      const RuntimeOptions passes{.batch = job.strategy.layout.micro_batch, .seed = 4};
-      LayoutTraining training = make_layout_training(job, *mine, passes, workers, maker.get());
-      GradientExchange& exchange = *training.exchange;
-      Trainer trainer(job.model,
-                      {.share = training.share,
-                       .micro_batch = passes.batch,
-                       .steps = 8,
-                       .seed = 4,
-                       .optimizer = job.optimizer_settings,
-                       .optimizer_buffers = 2},
-                      *data, exchange, workers, std::move(training.runtime));
-      CheckpointOptions options;
-      options.directory = directory;
-      options.identity = {"job", "gpt2", ranks};
-      options.rank = mine->rank();
-      options.deadline = Seconds{20};
-      options.parts = true;
-      CheckpointStore store(options);
-      if (from > 0) CHECK(store.load(from, trainer.restore(from)).at("step") == from);
-      trainer.start();
-      trainer.train_until(steps, {});
-      const auto state = trainer.state();
-      store.save(trainer.steps_done(), {{"step", steps}}, state);
-      store.finish();
-      exchange.take_final_values();
-      take_tensors(trainer, runs[std::size_t(mine->rank())]);
-    });
-  threads.clear();
-  return runs;
-}
-
-}  // namespace
-
 TEST_CASE("what devices save goes on under another layout, on devices and on CPUs, bit for bit") {
   require_device();
+  const RankMaker device = device_maker(cuda::DevicePrecision::fp32);
   const auto job = small_job(tiny_gpt(), Optimizer::adamw, 1e-3, 4);
   const std::vector<PlannedWorkload> layouts{
       under(job, {.data = 2, .zero_stage = 3}, 2), under(job, {.data = 2, .zero_stage = 1}, 2),
@@ -331,19 +267,19 @@ TEST_CASE("what devices save goes on under another layout, on devices and on CPU
   const Scratch scratch;
   std::int64_t step = 0;
   for (const PlannedWorkload& layout : layouts) {
-    const auto runs = go_on(layout, scratch.path(), step, step + 1, true);
+    const auto runs = go_on(layout, scratch.path(), step, step + 1, device);
     ++step;
     const PlannedWorkload& next = layouts[static_cast<std::size_t>(step) % layouts.size()];
-    for (const bool device : {true, false}) {
+    for (const RankMaker& maker : {device, RankMaker{}}) {
       const Scratch copy;
       std::filesystem::copy(scratch.path(), copy.path(), std::filesystem::copy_options::recursive);
       // Read again without a step: the same parameters.
-      CHECK((whole_of(go_on(next, copy.path(), step, step, device)) == whole_of(runs)));
+      CHECK((whole_of(go_on(next, copy.path(), step, step, maker)) == whole_of(runs)));
     }
   }
   // A run that was saved and read under ZeRO 3 has the moments of one that was not.
   const Scratch whole, parts;
-  const auto straight = go_on(layouts[0], whole.path(), 0, 3, true);
-  go_on(layouts[0], parts.path(), 0, 1, true);
-  CHECK((whole_of(go_on(layouts[0], parts.path(), 1, 3, true)) == whole_of(straight)));
+  const auto straight = go_on(layouts[0], whole.path(), 0, 3, device);
+  go_on(layouts[0], parts.path(), 0, 1, device);
+  CHECK((whole_of(go_on(layouts[0], parts.path(), 1, 3, device)) == whole_of(straight)));
 }

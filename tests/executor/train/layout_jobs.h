@@ -1,4 +1,5 @@
 #pragma once
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -168,6 +169,23 @@ inline double largest_difference(const std::vector<float>& a, const std::vector<
   for (std::size_t i = 0; i < a.size(); ++i)
     worst = std::max(worst, std::abs(double{a[i]} - double{b[i]}));
   return worst;
+}
+
+/// Tensors of two trainings, whatever ranks had them.
+inline void check_close(const std::map<std::string, std::vector<float>>& a,
+                        const std::map<std::string, std::vector<float>>& b, double bound) {
+  REQUIRE(a.size() == b.size());
+  for (const auto& [name, values] : a) {
+    INFO(name);
+    REQUIRE(b.contains(name));
+    CHECK(largest_difference(values, b.at(name)) <= bound);
+  }
+}
+
+inline void check_losses(const LayoutRun& a, const LayoutRun& b, double relative) {
+  REQUIRE(a.losses.size() == b.losses.size());
+  for (std::size_t k = 0; k < a.losses.size(); ++k)
+    CHECK(a.losses[k] == Approx(b.losses[k]).epsilon(relative));
 }
 
 }  // namespace reckon::test

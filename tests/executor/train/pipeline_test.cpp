@@ -12,23 +12,6 @@ namespace {
 
 using enum PipelineSchedule;
 
-/// Tensors of two trainings, whatever ranks had them.
-void check_close(const std::map<std::string, std::vector<float>>& a,
-                 const std::map<std::string, std::vector<float>>& b, double bound) {
-  REQUIRE(a.size() == b.size());
-  for (const auto& [name, values] : a) {
-    INFO(name);
-    REQUIRE(b.contains(name));
-    CHECK(largest_difference(values, b.at(name)) <= bound);
-  }
-}
-
-void check_losses(const LayoutRun& a, const LayoutRun& b, double relative) {
-  REQUIRE(a.losses.size() == b.losses.size());
-  for (std::size_t k = 0; k < a.losses.size(); ++k)
-    CHECK(a.losses[k] == Approx(b.losses[k]).epsilon(relative));
-}
-
 Layout stages(int pipeline, PipelineSchedule schedule, int interleave = 1) {
   return {.pipeline = pipeline, .schedule = schedule, .interleave = interleave};
 }
