@@ -10,10 +10,6 @@
 namespace reckon::cuda {
 namespace {
 
-constexpr std::int64_t kLine = 128;  // elements: 256 bytes of 16 bits
-
-std::int64_t count_of(std::size_t n) { return static_cast<std::int64_t>(n); }
-
 /// By layer: elements from a row of its output to the next where it makes logits that only a loss
 /// of the same part reads, so that rows begin at 16 bytes; 0 elsewhere. Vocabularies are odd
 /// (GPT-2's has 50,257 words), and the three products are several times as slow where the length
@@ -62,7 +58,7 @@ class Graph final : public DeviceGraph {
         part_(options.part ? rank_.span_of(*options.part) : all_layers(rank_)),
         logit_strides_(logit_strides(rank_, part_)),
         schedule_(make_schedule(with_strides(rank_, logit_strides_), options.batch,
-                                options.recompute, kLine, true, part_)),
+                                options.recompute, kLineElements, true, part_)),
         products_(stream),
         memory_(schedule_.elements) {
     pass_.products = &products_;

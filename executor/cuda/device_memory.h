@@ -17,6 +17,12 @@ struct DeviceError : std::runtime_error {
 /// Throws DeviceError: "attention forward: out of memory".
 void check(cudaError_t status, const char* what);
 
+/// What slots of parameters and activations are filled up to: 256 bytes of 16-bit elements.
+constexpr std::int64_t kLineElements = 128;
+
+/// A number of elements, as kernels take it.
+constexpr std::int64_t count_of(std::size_t n) { return static_cast<std::int64_t>(n); }
+
 /// Freed at the end of its life. Zeros at the beginning.
 template <class T>
 class DeviceBuffer {

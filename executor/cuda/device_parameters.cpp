@@ -10,8 +10,6 @@
 namespace reckon::cuda {
 namespace {
 
-constexpr std::size_t kLine = 128;  // elements: 256 bytes of 16 bits
-
 DeviceBuffer<std::byte> floats_for(std::size_t count) {
   return DeviceBuffer<std::byte>(static_cast<std::int64_t>(count * sizeof(float)));
 }
@@ -25,7 +23,8 @@ ParameterLayout device_layout(const ParameterLayout& layout) {
     std::size_t& count = padded.slots.back().count;
     if (slot.shape.size() == 2)
       count = static_cast<std::size_t>(whole_rows(slot.shape[0]) * slot.shape[1]);
-    count = (count + kLine - 1) / kLine * kLine;
+    constexpr std::size_t line = kLineElements;
+    count = (count + line - 1) / line * line;
     padded.count += count;
   }
   return padded;

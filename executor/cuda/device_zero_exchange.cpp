@@ -14,8 +14,6 @@
 namespace reckon::cuda {
 namespace {
 
-std::int64_t count_of(std::size_t n) { return static_cast<std::int64_t>(n); }
-
 /// Elements of a block that are cut over ranks, by slot: ranges of the padded layout, without what
 /// fills slots up.
 struct CutRanges {

@@ -6,7 +6,7 @@ using namespace reckon;
 
 namespace {
 
-gpu::GroupedShape any_shape() {
+gpu::GroupedShape grouped_shape() {
   return GENERATE(
       gpu::GroupedShape{{2, 6, 7, 5, 3, 3, 1, 1, 1}, 6, 6},     // depthwise
       gpu::GroupedShape{{1, 40, 6, 6, 5, 5, 2, 2, 2}, 40, 40},  // more channels than a block's
@@ -67,7 +67,7 @@ TEMPLATE_TEST_CASE("grouped convolutions and their gradients are their definitio
                    Half) {
   require_device();
   using E = TestType;
-  const gpu::GroupedShape s = any_shape();
+  const gpu::GroupedShape s = grouped_shape();
   const auto in =
       std::size_t(s.window.batch * s.window.height * s.window.width * s.window.channels);
   const auto out =

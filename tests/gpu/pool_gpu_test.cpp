@@ -7,7 +7,7 @@ using namespace reckon;
 
 namespace {
 
-gpu::WindowShape any_shape() {
+gpu::WindowShape window_shape() {
   return GENERATE(
       gpu::WindowShape{2, 3, 7, 5, 3, 3, 2, 1, 1}, gpu::WindowShape{1, 8, 6, 6, 2, 2, 2},
       gpu::WindowShape{2, 16, 5, 9, 3, 1, 1, 1, 0}, gpu::WindowShape{3, 1, 4, 4, 1, 1, 2},
@@ -49,7 +49,7 @@ TEMPLATE_TEST_CASE("pooling agrees with the reference, and its gradient is its t
                    float, Bf16, Half) {
   require_device();
   using E = TestType;
-  const gpu::WindowShape s = any_shape();
+  const gpu::WindowShape s = window_shape();
   if (s.kernel_h != s.kernel_w) return;  // pooling windows are square
   const std::size_t n = in_count(s), out = out_points(s) * std::size_t(s.channels);
   const DeviceArray x(small_numbers<E>(n, 1)), dy(small_numbers<E>(out, 2));
@@ -89,7 +89,7 @@ TEMPLATE_TEST_CASE("patches times permuted weights are a convolution, gradients 
                    float, Bf16, Half) {
   require_device();
   using E = TestType;
-  const gpu::WindowShape s = any_shape();
+  const gpu::WindowShape s = window_shape();
   const std::int64_t filters = 5, taps = s.kernel_h * s.kernel_w;
   const std::int64_t stride = GENERATE_COPY(taps * s.channels, taps * s.channels / 8 * 8 + 8);
   const std::size_t n = in_count(s), rows = out_points(s);

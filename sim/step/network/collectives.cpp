@@ -7,7 +7,7 @@
 
 namespace reckon {
 
-int ceil_log2(int n) { return n <= 1 ? 0 : std::bit_width(unsigned(n - 1)); }
+int ceil_log2(int n) { return n <= 1 ? 0 : int(std::bit_width(unsigned(n - 1))); }
 
 Seconds makespan(const NetworkProblem& problem, const NetworkModel& model) {
   Seconds last{};
