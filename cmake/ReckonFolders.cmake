@@ -12,9 +12,14 @@ endfunction()
 
 # Several sources of a target compiled as one: headers are parsed and templates instantiated once for all of them. Each
 # source still stands by itself (RECKON_UNITY=OFF, as for clang-tidy), so names in unnamed namespaces are a folder's own.
+# Tests, whose functions nobody else calls, go in larger groups.
 function(reckon_unity target)
   if(RECKON_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    set(sources 12)
+    if(target MATCHES "^test_")
+      set(sources 24)
+    endif()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${sources})
   endif()
 endfunction()
 

@@ -20,7 +20,7 @@ struct ExportedText {
   std::string config_map, scenario;
 };
 
-std::string text_at(const YamlNode& node, std::string_view key) {
+std::string key_text(const YamlNode& node, std::string_view key) {
   const auto* found = node.find(key);
   return found == nullptr ? "" : found->value.text;
 }
@@ -29,14 +29,14 @@ std::optional<ExportedText> exported_text(const std::vector<YamlNode>& documents
   for (const YamlNode& document : documents) {
     const auto* metadata = document.find("metadata");
     const auto* data = document.find("data");
-    if (text_at(document, "kind") != "ConfigMap" || metadata == nullptr || data == nullptr)
+    if (key_text(document, "kind") != "ConfigMap" || metadata == nullptr || data == nullptr)
       continue;
     const auto* labels = metadata->value.find("labels");
-    const std::string name = text_at(metadata->value, "name");
+    const std::string name = key_text(metadata->value, "name");
     if (labels == nullptr || !name.ends_with(kSuffix) ||
-        text_at(labels->value, "app.kubernetes.io/managed-by") != "reckon")
+        key_text(labels->value, "app.kubernetes.io/managed-by") != "reckon")
       continue;
-    if (std::string scenario = text_at(data->value, "plan.yaml"); !scenario.empty())
+    if (std::string scenario = key_text(data->value, "plan.yaml"); !scenario.empty())
       return ExportedText{name, std::move(scenario)};
   }
   return std::nullopt;

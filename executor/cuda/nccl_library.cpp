@@ -13,7 +13,7 @@ struct Loaded {
   std::string problem;
 };
 
-Loaded load() {
+Loaded load_entries() {
   Loaded out;
   LoadedLibrary library = load_nccl();
   library.find(out.entries.get_version, "ncclGetVersion");
@@ -34,7 +34,7 @@ Loaded load() {
 }
 
 const Loaded& loaded() {
-  static const Loaded once = load();
+  static const Loaded once = load_entries();
   return once;
 }
 

@@ -24,9 +24,9 @@ namespace {
 /// no result.
 constexpr std::size_t kReplicationsPerChunk = 64;
 
-class Progress {
+class ReportedProgress {
  public:
-  Progress(const std::function<void(double)>& report, double total)
+  ReportedProgress(const std::function<void(double)>& report, double total)
       : report_(report), total_(total) {}
   void add(double work) {
     if (!report_) return;
@@ -43,7 +43,7 @@ class Progress {
 };
 
 std::vector<LifeResult> run_lives(const ForecastSetup& setup, std::uint64_t seed, int replications,
-                                  int threads, Progress& progress) {
+                                  int threads, ReportedProgress& progress) {
   const auto n = std::size_t(replications);
   std::vector<LifeResult> lives(n);
   parallel_for((n + kReplicationsPerChunk - 1) / kReplicationsPerChunk, threads,
@@ -309,7 +309,7 @@ Forecast make_forecast(const Plan& plan, const NetworkModel& network,
   const double effect_lives =
       options.assumption_effects ? effect_replications(setup, f.replications) : 0;
   check_work(setup, f.replications + effect_lives, options.threads, options.limits);
-  Progress progress(options.progress, f.replications + effect_lives);
+  ReportedProgress progress(options.progress, f.replications + effect_lives);
   {
     const std::vector<LifeResult> lives =
         run_lives(setup, f.seed, f.replications, options.threads, progress);

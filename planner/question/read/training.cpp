@@ -11,7 +11,7 @@ namespace reckon::planner {
 namespace {
 
 /// Beyond so many nodes in a row not every number is tried but so many an octave.
-constexpr int kNodesInARow = 64;
+constexpr int kNodeCountsInARow = 64;
 
 /// What another batch does to learning [McCandlish et al. 2018, arXiv:1812.06162].
 std::string learning_text(const WorkloadSpec& w) {
@@ -34,7 +34,7 @@ std::vector<int> counts_of(const std::vector<std::string>& texts) {
     for (std::int64_t n = low; n <= high;) {
       out.push_back(int(n));
       std::int64_t stride = 1;
-      while (n >= 2 * stride * kNodesInARow) stride *= 2;
+      while (n >= 2 * stride * kNodeCountsInARow) stride *= 2;
       n = n < high ? std::min(high, n + stride) : high + 1;
     }
   }

@@ -9,7 +9,7 @@ using namespace reckon::test;
 
 namespace {
 
-Plan plan_of(const ModelGraph& model) {
+Plan plan_training(const ModelGraph& model) {
   Plan plan = make_round_plan(model, StrategyKind::single, 1, 1, 0, Precision::fp16);
   plan.jobs[0].optimizer = Optimizer::adamw;
   plan.jobs[0].strategy.layout.micro_batch =
@@ -23,7 +23,7 @@ TEST_CASE("LoRA keeps gradients, optimizer state and checkpoints of the adapters
   // GPT-2 small, rank 8 beside c_attn: 294,912 adapters on 124,439,808 frozen weights.
   const double frozen = 124'439'808, adapters = 294'912;
   const ModelGraph model = zoo_model("gpt2_small", 256).value();
-  const Plan plan = plan_of(with_lora(model, {.rank = 8}).value());
+  const Plan plan = plan_training(with_lora(model, {.rank = 8}).value());
   const MemoryEstimate m = estimate_memory(plan, plan.jobs[0]);
   CHECK(m.parameters.v == 2 * (frozen + adapters));
   CHECK(m.gradients.v == 2 * adapters);
@@ -40,7 +40,8 @@ TEST_CASE("LoRA keeps gradients, optimizer state and checkpoints of the adapters
 
 TEST_CASE("a step of LoRA is faster than one of full training, and needs less memory") {
   const ModelGraph model = zoo_model("llama3_8b", 1024).value();
-  const Plan full = plan_of(model), adapted = plan_of(with_lora(model, {.rank = 8}).value());
+  const Plan full = plan_training(model),
+             adapted = plan_training(with_lora(model, {.rank = 8}).value());
   const auto network = make_fluid_network();
   const StepEstimate a = estimate_step(full, full.jobs[0], *network);
   const StepEstimate b = estimate_step(adapted, adapted.jobs[0], *network);
@@ -55,8 +56,8 @@ TEST_CASE("a step of LoRA is faster than one of full training, and needs less me
 TEST_CASE("QLoRA's weights take half a byte and their constants, and are made wide for each pass") {
   const ModelGraph model = zoo_model("llama3_8b", 1024).value();
   const ModelGraph net = with_adapters(model, AdapterKind::qlora, 16).value();
-  const Plan lora = plan_of(with_adapters(model, AdapterKind::lora, 16).value());
-  const Plan qlora = plan_of(net);
+  const Plan lora = plan_training(with_adapters(model, AdapterKind::lora, 16).value());
+  const Plan qlora = plan_training(net);
   const double products = 6'979'321'856, all = double(net.parameters());
   // [Dettmers 2023, section 3]: 4 bits and 0.127 bits of constants.
   CHECK(estimate_memory(qlora, qlora.jobs[0]).parameters.v ==
