@@ -25,7 +25,10 @@ cluster:
   pools: [{name: workers, machine: a2-highgpu-8g, nodes: 1}]
 forecast: {replications: 12, seed: 3}
 plan:
-  vary: {accelerator: [A100-SXM4-40, A100-SXM4-80, H100-SXM5-80, B200-SXM], nodes: 1..2, strategy: any}
+  vary:
+    accelerator: [A100-SXM4-40, A100-SXM4-80, H100-SXM5-80, B200-SXM]
+    nodes: 1..2
+    strategy: any
   objective: p95_time
 )";
 
