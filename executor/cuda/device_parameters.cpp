@@ -11,7 +11,7 @@ namespace reckon::cuda {
 namespace {
 
 DeviceBuffer<std::byte> floats_for(std::size_t count) {
-  return DeviceBuffer<std::byte>(static_cast<std::int64_t>(count * sizeof(float)));
+  return DeviceBuffer<std::byte>(count_of(count * sizeof(float)));
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ DeviceBuffer<std::byte> MemoryPool::take(std::size_t bytes) {
       if (static_cast<std::size_t>(it->memory.size()) >= bytes &&
           (best == free_.end() || it->memory.size() < best->memory.size()))
         best = it;
-    if (best == free_.end()) return DeviceBuffer<std::byte>(static_cast<std::int64_t>(bytes));
+    if (best == free_.end()) return DeviceBuffer<std::byte>(count_of(bytes));
     found = std::move(*best);
     free_.erase(best);
   }

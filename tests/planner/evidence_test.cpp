@@ -1,5 +1,4 @@
 #include <catch2/catch.hpp>
-#include <map>
 
 #include "planner/small_spaces.h"
 #include "support/shipped_evidence.h"
