@@ -1,5 +1,6 @@
 #include "sim/queue/karpenter/packing.h"
 
+#include <algorithm>
 #include <numeric>
 #include <tuple>
 
@@ -25,7 +26,8 @@ class Packer {
          std::vector<LimitsLeft> left)
       : pods_(pods), offerings_(offerings), left_(std::move(left)) {
     nodes_.assign(nodes.begin(), nodes.end());
-    std::ranges::stable_partition(nodes_, &RoomOfNode::ready);
+    std::stable_partition(nodes_.begin(), nodes_.end(),
+                          [](const RoomOfNode& n) { return n.ready; });
     by_weight_.resize(node_pools.size());
     std::iota(by_weight_.begin(), by_weight_.end(), std::size_t{0});
     std::ranges::stable_sort(by_weight_, std::greater<>{},
