@@ -24,7 +24,7 @@ std::string share_text(double part, double whole) {
 }
 
 std::string forecast_answer(const Forecast& f) {
-  Columns forecast_answer(Columns::Kind::facts);
+  Columns answer(Columns::Kind::facts);
   answer.row({"time", time_range(f.time_seconds)});
   if (f.cost_usd) {
     answer.row({"cost", usd_range(*f.cost_usd)});
