@@ -1,10 +1,10 @@
-#include "sim/step/network/fluid.h"
+#include "sim/step/network/fluid/fluid.h"
 
 #include <cmath>
 #include <mutex>
 
 #include "sim/base/check.h"
-#include "sim/step/network/fluid_flows.h"
+#include "sim/step/network/fluid/flows.h"
 
 namespace reckon {
 namespace {

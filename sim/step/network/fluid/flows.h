@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/step/network/fluid_heap.h"
+#include "sim/step/network/fluid/heap.h"
 #include "sim/step/network/network.h"
 
 namespace reckon {
@@ -59,6 +59,8 @@ class FlowSystem {
   void end_due(double horizon, std::vector<std::uint32_t>& owners);
 
  private:
+  static constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();  // no owner
+
   struct Flow {       // what scans over the flows of a link read
     double rate = 0;  // 0: none yet
     double multiplicity = 1;
