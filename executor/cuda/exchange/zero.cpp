@@ -7,32 +7,13 @@
 #include "executor/comm/paged_buffer.h"
 #include "executor/comm/zero_steps.h"
 #include "executor/cuda/exchange/optimizer.h"
+#include "executor/cuda/exchange/zero_shard.h"
 #include "executor/train/recipe.h"
 #include "kernels/elementwise.h"
 #include "sim/base/check.h"
 
 namespace reckon::cuda {
 namespace {
-
-/// Elements of a block that are cut over ranks, by slot: ranges of the padded layout, without what
-/// fills slots up.
-struct CutRanges {
-  std::vector<ParameterRange> all;
-  ShardedRanges shards;
-};
-
-/// What a rank has of a block.
-struct DeviceShard {
-  std::size_t piece = 0;  // of the parameters
-  ParameterRange host;    // of the host's layout
-  CutRanges trained, frozen;
-  DeviceBuffer<float> first, second;     // velocities, none; or moments: of the trained part
-  DeviceBuffer<float> gradients;         // stages 2 and 3: of it, over the step's passes
-  DeviceBuffer<float> values, constant;  // stage 3: parameters of the trained, the frozen part
-  std::vector<std::vector<float>> here;  // the kept part as the host has it: values, state
-  std::vector<float> constant_here;
-  std::unique_ptr<Event> made = std::make_unique<Event>();
-};
 
 class DeviceShardingExchange final : public ZeroExchange, ZeroParts {
  public:
@@ -63,8 +44,6 @@ class DeviceShardingExchange final : public ZeroExchange, ZeroParts {
   Bytes held() const override;
 
  private:
-  CutRanges cut(const std::vector<ParameterRange>& of_host) const;
-  std::size_t host_place(std::size_t padded) const;
   void reduce(std::size_t block) override;
   void gather_whole(std::size_t block) override;
   double own_squares() override;
@@ -87,9 +66,6 @@ class DeviceShardingExchange final : public ZeroExchange, ZeroParts {
   void unpack(const DeviceShard& block, const std::vector<ParameterRange>& ranges,
               std::span<const float> from, std::span<float> piece);
   void gather(DeviceShard& block, const CutRanges& ranges, std::span<const float> own);
-  template <class Body>
-  void for_own(const DeviceShard& block, const std::vector<TrainedRange>& among, Body body);
-  std::vector<DeviceBuffer<float>*> state_of(DeviceShard& block) const;
   std::span<float> own_values(DeviceShard& block, const CutRanges& ranges,
                               DeviceBuffer<float>& kept);
   void wait_for_copies() { check(cudaStreamSynchronize(copies_.get()), "exchange of a block"); }
@@ -121,33 +97,14 @@ DeviceShardingExchange::DeviceShardingExchange(DeviceGroup& replicas, Communicat
       counted_(options_.counted ? counted_ranges(parameters.padded()) : trained_) {
   RECKON_CHECK(std::ranges::none_of(options_.blocks, &ZeroBlock::of_experts));
   std::size_t largest = 0, largest_of_all = 0;
-  std::vector<std::size_t> to_reduce;  // trained elements, with what fills slots up
+  std::vector<std::size_t> to_reduce;
   for (const ZeroBlock& b : options_.blocks) {
-    to_reduce.push_back(0);
-    DeviceShard block;
-    block.host = b.whole;
-    block.trained = cut(b.trained);
-    block.frozen = cut(without(b.whole, b.trained));
-    const auto& slots = parameters_.layout().slots;
-    for (std::size_t s = 0; s < slots.size(); ++s) {
-      if (slots[s].first < b.whole.first || slots[s].first >= b.whole.first + b.whole.count)
-        continue;
-      block.piece = parameters_.piece_of(s);
-      if (slots[s].trained) to_reduce.back() += parameters_.padded().slots[s].count;
-    }
-    const auto each = count_of(block.trained.shards.each());
-    block.first = DeviceBuffer<float>(each);
-    if (std::holds_alternative<AdamW>(options_.optimizer)) block.second = DeviceBuffer<float>(each);
-    if (options_.stage >= 2) block.gradients = DeviceBuffer<float>(each);
-    if (options_.stage >= 3) {
-      block.values = DeviceBuffer<float>(each);
-      block.constant = DeviceBuffer<float>(count_of(block.frozen.shards.each()));
-    }
-    for (const CutRanges* c : {&block.trained, &block.frozen}) {
+    blocks_.push_back(make_device_shard(b, options_, parameters_, replicas_));
+    to_reduce.push_back(blocks_.back().to_reduce);
+    for (const CutRanges* c : {&blocks_.back().trained, &blocks_.back().frozen}) {
       largest = std::max(largest, c->shards.each());
       largest_of_all = std::max(largest_of_all, c->shards.padded());
     }
-    blocks_.push_back(std::move(block));
   }
   all_ = DeviceBuffer<float>(count_of(largest_of_all));
   part_ = DeviceBuffer<float>(count_of(largest));
@@ -155,25 +112,6 @@ DeviceShardingExchange::DeviceShardingExchange(DeviceGroup& replicas, Communicat
   check(cudaGetDevice(&device), "the device");
   steps_.emplace(static_cast<ZeroParts&>(*this), options_, hosts, std::move(to_reduce));
   steps_->run([device] { check(cudaSetDevice(device), "choosing a device"); });
-}
-
-CutRanges DeviceShardingExchange::cut(const std::vector<ParameterRange>& of_host) const {
-  CutRanges ranges;
-  const auto &here = parameters_.layout().slots, &there = parameters_.padded().slots;
-  for (const ParameterRange& r : of_host)
-    for (std::size_t s = 0; s < here.size(); ++s)
-      if (here[s].first >= r.first && here[s].first < r.first + r.count)
-        ranges.all.push_back({there[s].first, here[s].count});
-  ranges.shards = ShardedRanges(ranges.all, replicas_.size(), replicas_.rank());
-  return ranges;
-}
-
-/// Where an element of the padded layout is on the host.
-std::size_t DeviceShardingExchange::host_place(std::size_t padded) const {
-  const auto& there = parameters_.padded().slots;
-  const auto behind = std::ranges::upper_bound(there, padded, {}, &ParameterSlot::first);
-  const auto s = static_cast<std::size_t>(behind - there.begin()) - 1;
-  return parameters_.layout().slots[s].first + (padded - there[s].first);
 }
 
 void DeviceShardingExchange::start(ParameterView parameters) {
@@ -200,7 +138,8 @@ void DeviceShardingExchange::take_block(std::size_t of_them) {
   const auto take = [&](const CutRanges& ranges, DeviceBuffer<float>& kept) {
     std::size_t to = 0;
     for (const ParameterRange& r : ranges.shards.own()) {
-      copy_to_device(kept.data() + to, host_.data() + host_place(r.first), r.count * sizeof(float));
+      copy_to_device(kept.data() + to, host_.data() + host_place(parameters_, r.first),
+                     r.count * sizeof(float));
       to += r.count;
     }
   };
@@ -211,7 +150,7 @@ void DeviceShardingExchange::take_block(std::size_t of_them) {
 
 void DeviceShardingExchange::gradient_ready(ParameterRange range) {
   if (range.count == 0) return;
-  const std::size_t first = host_place(range.first);
+  const std::size_t first = host_place(parameters_, range.first);
   const auto behind = std::ranges::upper_bound(blocks_, first, {},
                                                [](const DeviceShard& b) { return b.host.first; });
   RECKON_CHECK(behind != blocks_.begin());
@@ -268,19 +207,6 @@ void DeviceShardingExchange::reduce(std::size_t of_them) {
         "sum of gradients");
   wait_for_copies();
   parameters_.drop_gradients(block.piece);
-}
-
-/// body(first, count, where they begin in the own part, decays) for what of `among` this rank has
-/// of the block.
-template <class Body>
-void DeviceShardingExchange::for_own(const DeviceShard& block,
-                                     const std::vector<TrainedRange>& among, Body body) {
-  std::size_t done = 0;
-  for (const ParameterRange& own : block.trained.shards.own()) {
-    for (const TrainedRange& r : part_of(among, own.first, own.count))
-      body(own.first + r.first, r.count, done + r.first, r.decays);
-    done += own.count;
-  }
 }
 
 double DeviceShardingExchange::own_squares() {
@@ -346,11 +272,6 @@ void DeviceShardingExchange::gather_whole(std::size_t of_them) {
   gather(block, block.frozen, block.constant.span());
 }
 
-std::vector<DeviceBuffer<float>*> DeviceShardingExchange::state_of(DeviceShard& block) const {
-  if (block.second.size() == 0) return {&block.first};
-  return {&block.first, &block.second};
-}
-
 std::vector<KeptPart> DeviceShardingExchange::kept_parts() {
   std::vector<KeptPart> kept;
   const auto fetch = [&](std::vector<float>& here, std::span<const float> there) {
@@ -358,26 +279,15 @@ std::vector<KeptPart> DeviceShardingExchange::kept_parts() {
     wait_for_copies();
     copy_to_host(here.data(), there.data(), there.size_bytes());
   };
-  const auto add = [&](const CutRanges& ranges, std::vector<float>& values,
-                       std::span<std::vector<float>> state) {
-    std::size_t done = 0;
-    for (const ParameterRange& r : ranges.shards.own()) {
-      KeptPart part{.range = {host_place(r.first), r.count}};
-      part.values = std::span(values).subspan(done, r.count);
-      for (std::vector<float>& s : state)
-        part.optimizer.push_back(std::span(s).subspan(done, r.count));
-      kept.push_back(std::move(part));
-      done += r.count;
-    }
-  };
   for (DeviceShard& block : blocks_) {
-    block.here.resize(1 + state_of(block).size());
+    block.here.resize(1 + block.state().size());
     fetch(block.here[0], own_values(block, block.trained, block.values));
-    for (std::size_t k = 0; k < state_of(block).size(); ++k)
-      fetch(block.here[1 + k], state_of(block)[k]->span());
+    for (std::size_t k = 0; k < block.state().size(); ++k)
+      fetch(block.here[1 + k], block.state()[k]->span());
     fetch(block.constant_here, own_values(block, block.frozen, block.constant));
-    add(block.trained, block.here[0], std::span(block.here).subspan(1));
-    add(block.frozen, block.constant_here, {});
+    add_kept_parts(parameters_, block.trained, block.here[0], std::span(block.here).subspan(1),
+                   kept);
+    add_kept_parts(parameters_, block.frozen, block.constant_here, {}, kept);
   }
   std::ranges::sort(kept, {}, [](const KeptPart& p) { return p.range.first; });
   return kept;
@@ -389,9 +299,9 @@ void DeviceShardingExchange::restore_optimizer_state() {
     copy_to_device(there.data(), here.data(), here.size() * sizeof(float));
   };
   for (DeviceShard& block : blocks_) {
-    RECKON_CHECK(block.here.size() == 1 + state_of(block).size());
-    for (std::size_t k = 0; k < state_of(block).size(); ++k)
-      put(*state_of(block)[k], block.here[1 + k]);
+    RECKON_CHECK(block.here.size() == 1 + block.state().size());
+    for (std::size_t k = 0; k < block.state().size(); ++k)
+      put(*block.state()[k], block.here[1 + k]);
     if (options_.stage >= 3) {
       put(block.values, block.here[0]);
       put(block.constant, block.constant_here);
@@ -414,7 +324,7 @@ void DeviceShardingExchange::take_final_values() {
     const std::span<float> piece = parameters_.values(block.piece);
     for (const CutRanges* ranges : {&block.trained, &block.frozen})
       for (const ParameterRange& r : ranges->all)
-        copy_to_host(host_.data() + host_place(r.first), at(piece, block, r.first),
+        copy_to_host(host_.data() + host_place(parameters_, r.first), at(piece, block, r.first),
                      r.count * sizeof(float));
     parameters_.drop_values(block.piece);
   }
@@ -422,9 +332,7 @@ void DeviceShardingExchange::take_final_values() {
 
 Bytes DeviceShardingExchange::held() const {
   std::int64_t floats = all_.size() + part_.size();
-  for (const DeviceShard& b : blocks_)
-    floats +=
-        b.first.size() + b.second.size() + b.gradients.size() + b.values.size() + b.constant.size();
+  for (const DeviceShard& b : blocks_) floats += b.held();
   return Bytes{static_cast<double>(floats) * sizeof(float)};
 }
 

@@ -48,5 +48,13 @@ void copy_to_device(void* to, const void* from, std::size_t bytes) {
 void copy_to_host(void* to, const void* from, std::size_t bytes) {
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "copy from the device");
 }
+void queue_to_device(void* to, std::span<const std::byte> from, cudaStream_t stream,
+                     const char* what) {
+  check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream), what);
+}
+void queue_to_host(std::span<std::byte> to, const void* from, cudaStream_t stream,
+                   const char* what) {
+  check(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, stream), what);
+}
 
 }  // namespace reckon::cuda

@@ -65,5 +65,10 @@ class PinnedMemory {
 /// Both return when the copy is done.
 void copy_to_device(void* to, const void* from, std::size_t bytes);
 void copy_to_host(void* to, const void* from, std::size_t bytes);
+/// Behind what `stream` has been asked for. `what` names them where one fails.
+void queue_to_device(void* to, std::span<const std::byte> from, cudaStream_t stream,
+                     const char* what);
+void queue_to_host(std::span<std::byte> to, const void* from, cudaStream_t stream,
+                   const char* what);
 
 }  // namespace reckon::cuda

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "executor/cuda/layers/runner.h"
+#include "executor/cuda/runtime/logit_strides.h"
+#include "executor/cuda/runtime/losses.h"
+#include "executor/cuda/runtime/tensor_sums.h"
 #include "executor/train/device_layers.h"
 #include "sim/base/check.h"
 #include "sim/model/shapes.h"
@@ -10,49 +13,12 @@
 namespace reckon::cuda {
 namespace {
 
-/// By layer: elements from a row of its output to the next where it makes logits that only a loss
-/// of the same part reads, so that rows begin at 16 bytes; 0 elsewhere. Vocabularies are odd
-/// (GPT-2's has 50,257 words), and the three products are several times as slow where the length
-/// that is not a multiple of eight is anywhere in them: so the weights have rows of zeros too,
-/// device_layout().
-std::vector<std::int64_t> logit_strides(const RankModel& model, LayerSpan part) {
-  const auto& layers = model.layers;
-  std::vector<std::int64_t> strides(layers.size());
-  std::vector<int> readers(layers.size());
-  for (const RankLayer& layer : layers)
-    for (const LayerId id : layer.layer.inputs) ++readers[index(id)];
-  for (std::size_t i = part.first; i < part.end; ++i) {
-    if (!std::holds_alternative<SoftmaxCrossEntropy>(layers[i].layer.op)) continue;
-    const std::size_t made = index(layers[i].layer.inputs[0]);
-    const auto* linear = std::get_if<Linear>(&layers[made].layer.op);
-    // The sums of a bias gradient are over rows without gaps.
-    if (linear != nullptr && !linear->bias && readers[made] == 1 && part.has(made) &&
-        linear->out % kMatrixRows != 0)
-      strides[made] = whole_rows(linear->out);
-  }
-  return strides;
-}
-/// For the sizes of tensors alone.
-RankModel with_strides(RankModel model, const std::vector<std::int64_t>& strides) {
-  for (std::size_t i = 0; i < strides.size(); ++i)
-    if (strides[i] > 0) model.layers[i].layer.output.back() = strides[i];
-  return model;
-}
-
-void upload(void* to, std::span<const std::byte> from, cudaStream_t stream, const char* what) {
-  check(cudaMemcpyAsync(to, from.data(), from.size(), cudaMemcpyHostToDevice, stream), what);
-}
-void download(std::span<std::byte> to, const void* from, cudaStream_t stream, const char* what) {
-  check(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, stream), what);
-}
-
 template <class E>
 class Graph final : public DeviceGraph {
  public:
   Graph(const ModelGraph& model, const RuntimeOptions& options, DeviceParameters& parameters,
         const DeviceGroups& groups, cudaStream_t stream)
-      : model_(model),
-        options_(options),
+      : options_(options),
         parameters_(parameters),
         rank_(std::move(*make_rank_model(model, options.place))),
         part_(options.part ? rank_.span_of(*options.part) : all_layers(rank_)),
@@ -60,7 +26,8 @@ class Graph final : public DeviceGraph {
         schedule_(make_schedule(with_strides(rank_, logit_strides_), options.batch,
                                 options.recompute, kLineElements, true, part_)),
         products_(stream),
-        memory_(schedule_.elements) {
+        memory_(schedule_.elements),
+        losses_(model, rank_, part_, options.batch) {
     pass_.products = &products_;
     pass_.stream = stream;
     pass_.seed = options.seed;
@@ -82,10 +49,12 @@ class Graph final : public DeviceGraph {
     pass_.first_sample = position.first_sample;
     if (is_part()) statistics_to_device();
     set_data(batch);
-    for (const Cut& cut : in_) upload(cut.value, cut.values.span(), pass_.stream, "activations");
+    for (const Cut& cut : in_)
+      queue_to_device(cut.value, cut.values.span(), pass_.stream, "activations");
     for (std::size_t t = 0; t < schedule_.forward_count; ++t) run(t);
-    for (const Cut& cut : out_) download(cut.values.span(), cut.value, pass_.stream, "activations");
-    const double loss = part_.end == rank_.layers.size() ? read_loss() : 0;
+    for (const Cut& cut : out_)
+      queue_to_host(cut.values.span(), cut.value, pass_.stream, "activations");
+    const double loss = part_.end == rank_.layers.size() ? losses_.value(pass_.stream) : 0;
     check(cudaStreamSynchronize(pass_.stream), "forward pass");
     if (is_part()) statistics_to_host();
     return loss;
@@ -97,26 +66,20 @@ class Graph final : public DeviceGraph {
     if (ends && schedule_.gradients.back().first < 0) return;  // nothing is trained
     for (const Cut& cut : out_)
       if (cut.gradient != nullptr)
-        upload(cut.gradient, cut.gradients.span(), pass_.stream, "gradients");
-    std::vector<std::vector<float>> slopes;  // until they are there
-    for (Loss& loss : losses_) {
-      slopes.emplace_back(
-          static_cast<std::size_t>(options_.batch),
-          static_cast<float>(scale * loss.weight / static_cast<double>(options_.batch)));
-      upload(loss.slopes.data(), std::as_bytes(std::span(slopes.back())), pass_.stream,
-             "copying the batch");
-    }
+        queue_to_device(cut.gradient, cut.gradients.span(), pass_.stream, "gradients");
+    losses_.set_slopes(scale, pass_.stream);
     for (std::size_t t = schedule_.forward_count; t < schedule_.actions.size(); ++t) {
       const Action& action = schedule_.actions[t];
       run(t);
       const ParameterRange range = prepared_[action.layer].trained;
       if (action.kind != Action::Kind::backward || range.count == 0 || !ready) continue;
-      sum_gradients(action.layer);
+      if (const RankLayer& layer = rank_.layers[action.layer]; layer.sums_weights)
+        sums_.sum(layer.origin, parameters_, pass_);
       ready(range);
     }
     for (const Cut& cut : in_)
       if (cut.gradient != nullptr)
-        download(cut.gradients.span(), cut.gradient, pass_.stream, "gradients");
+        queue_to_host(cut.gradients.span(), cut.gradient, pass_.stream, "gradients");
     // The step's parts are what the device takes, not what queueing takes.
     check(cudaStreamSynchronize(pass_.stream), "backward pass");
   }
@@ -149,18 +112,10 @@ class Graph final : public DeviceGraph {
   struct Prepared {
     DeviceLayerMemory<E> forward, late;
     DeviceRunnerPtr<E> runner;                 // null: a layer of another part
-    std::ptrdiff_t loss = -1;                  // of losses_; -1: it is none
-    bool combines_losses = false;              // which the host does
     std::size_t weight = kNone, bias = kNone;  // slots
     ParameterRange trained;                    // in the padded layout
     DeviceBuffer<float> record;                // of an input layer
     std::vector<float> statistics;             // on the host
-  };
-  struct Loss {
-    double weight = 1;       // in the model's
-    std::size_t data = 0;    // which of the batch's targets
-    std::int64_t first = 0;  // of its classes that is here; targets on the device count from it
-    DeviceBuffer<float> values, slopes, targets;
   };
   /// What crosses the begin or the end of a part, of one layer.
   struct Cut {
@@ -174,7 +129,6 @@ class Graph final : public DeviceGraph {
     const auto& layers = rank_.layers;
     std::int64_t scratch = 0;
     prepared_ = std::vector<Prepared>(layers.size());
-    find_losses();
     for (std::size_t i = part_.first; i < part_.end; ++i) {
       Prepared& p = prepared_[i];
       Layer layer = layers[i].layer;
@@ -202,31 +156,6 @@ class Graph final : public DeviceGraph {
     statistics_to_host();  // as runners begin with them
   }
 
-  /// Those of the network that this part has.
-  void find_losses() {
-    const std::vector<double> weights = loss_weights(model_);
-    std::size_t data = 0;
-    for (std::size_t i = 0; i < rank_.layers.size(); ++i) {
-      const RankLayer& layer = rank_.layers[i];
-      const double weight = layer.is_exchange() ? 0 : weights[index(layer.origin)];
-      if (weight == 0) continue;
-      const bool is_loss = is_device_loss(layer.layer.op);
-      if (part_.has(i)) prepared_[i].combines_losses = !is_loss;
-      if (!is_loss) continue;
-      if (part_.has(i)) {
-        prepared_[i].loss = count_of(losses_.size());
-        losses_.push_back({.weight = weight,
-                           .data = data,
-                           .first = layer.part.split_classes ? layer.part.rows.first : 0,
-                           .values = DeviceBuffer<float>(options_.batch),
-                           .slopes = DeviceBuffer<float>(options_.batch),
-                           .targets = {}});
-      }
-      ++data;
-    }
-    targets_ = data;
-  }
-
   void find_weights(std::size_t i) {
     const RankLayer& layer = rank_.layers[i];
     if (layer.is_exchange()) return;
@@ -245,8 +174,7 @@ class Graph final : public DeviceGraph {
   /// What all layers share, and the numbers of the input as they came.
   void point_to_shared(DeviceLayerMemory<E>& memory, std::size_t i) {
     memory.scratch = scratch_.data();
-    if (const std::ptrdiff_t loss = prepared_[i].loss; loss >= 0)
-      memory.losses = losses_[static_cast<std::size_t>(loss)].values.data();
+    if (DeviceLoss* loss = losses_.at(i); loss != nullptr) memory.losses = loss->values.data();
     const std::size_t source = source_of(i);
     if (prepared_[source].record.size() > 0) memory.record = prepared_[source].record.data();
   }
@@ -314,56 +242,32 @@ class Graph final : public DeviceGraph {
       if (is_input) {
         const std::span<const float> numbers = batch.inputs[data];
         RECKON_CHECK(count_of(numbers.size()) == p.record.size());
-        upload(p.record.data(), std::as_bytes(numbers), pass_.stream, "copying the batch");
+        queue_to_device(p.record.data(), std::as_bytes(numbers), pass_.stream, "copying the batch");
         p.forward.record_here = numbers;
       }
       const std::span<const float> here = prepared_[source_of(i)].forward.record_here;
       p.forward.record_here = p.late.record_here = here;
     }
-    RECKON_CHECK(batch.targets.size() == targets_);
-    for (Loss& loss : losses_) {
-      const std::span<const float> numbers = batch.targets[loss.data];
-      if (loss.targets.size() != count_of(numbers.size()))
-        loss.targets = DeviceBuffer<float>(count_of(numbers.size()));
-      std::vector<float> own;
-      if (loss.first > 0)
-        for (const float target : numbers) own.push_back(target - static_cast<float>(loss.first));
-      upload(loss.targets.data(),
-             std::as_bytes(loss.first > 0 ? std::span<const float>(own) : numbers), pass_.stream,
-             "copying the batch");
-    }
+    losses_.set_targets(batch.targets, pass_.stream);
     if (masked_.size() != count_of(batch.masked.size()))
       masked_ = DeviceBuffer<std::int32_t>(count_of(batch.masked.size()));
     if (!batch.masked.empty())
-      upload(masked_.data(), std::as_bytes(batch.masked), pass_.stream, "copying the batch");
+      queue_to_device(masked_.data(), std::as_bytes(batch.masked), pass_.stream,
+                      "copying the batch");
     pass_.masked = batch.masked.empty() ? nullptr : masked_.data();
-  }
-
-  double read_loss() {
-    const auto batch = static_cast<std::size_t>(options_.batch);
-    std::vector<float> losses(losses_.size() * batch);
-    for (std::size_t k = 0; k < losses_.size(); ++k)
-      download(std::as_writable_bytes(std::span(losses).subspan(k * batch, batch)),
-               losses_[k].values.data(), pass_.stream, "reading the loss");
-    check(cudaStreamSynchronize(pass_.stream), "forward pass");
-    double sum = 0;
-    for (std::size_t i = 0; i < losses.size(); ++i)
-      sum += losses_[i / batch].weight * double{losses[i]};
-    return sum / static_cast<double>(options_.batch);
   }
 
   void run(std::size_t at) {
     const Action& action = schedule_.actions[at];
     Prepared& p = prepared_[action.layer];
     if (hooks_.before) hooks_.before(at);
-    if (!p.combines_losses) run(action, p);
+    if (!losses_.combines(action.layer)) run(action, p);
     if (hooks_.after) hooks_.after(at);
   }
   void run(const Action& action, Prepared& p) {
-    if (p.loss >= 0) {
-      const Loss& loss = losses_[static_cast<std::size_t>(p.loss)];
-      pass_.target = loss.targets.data();
-      pass_.slopes = loss.slopes.data();
+    if (const DeviceLoss* loss = losses_.at(action.layer); loss != nullptr) {
+      pass_.target = loss->targets.data();
+      pass_.slopes = loss->slopes.data();
     }
     DeviceLayerMemory<E>& memory = action.kind == Action::Kind::forward ? p.forward : p.late;
     point_to_weights(p, memory, action.kind == Action::Kind::backward,
@@ -375,50 +279,6 @@ class Graph final : public DeviceGraph {
       p.runner->forward(memory, pass_);
   }
 
-  /// Of which tensor ranks have summands.
-  void sum_gradients(std::size_t i) {
-    if (!rank_.layers[i].sums_weights) return;
-    const auto& slots = parameters_.layout().slots;
-    for (std::size_t s = 0; s < slots.size(); ++s) {
-      if (slots[s].layer != rank_.layers[i].origin || !slots[s].sums_gradient) continue;
-      const std::span<float> ours{parameters_.gradient(s), slots[s].count};
-      const auto whole = static_cast<std::size_t>(elements(slots[s].global));
-      const auto all_reduce = [&](std::span<float> values) {
-        timed_exchange(pass_, 2 * count_of(values.size()) / pass_.tensor->size(),
-                       [&](DeviceGroup& group) { group.queue_all_reduce(values, pass_.stream); });
-      };
-      if (slots[s].shape == slots[s].global) {
-        all_reduce(ours);
-        continue;
-      }
-      // Ranks may have the same part of a tensor, or different ones: the sum is of the whole.
-      if (sums_.size() < count_of(whole)) sums_ = DeviceBuffer<float>(count_of(whole));
-      std::vector<float> here(ours.size()), all(whole);
-      const auto each_part = [&](auto copy) {
-        for (const SlotPart& part : slots[s].parts)
-          copy(part.box,
-               std::span(here).subspan(part.first - slots[s].first,
-                                       static_cast<std::size_t>(elements(part.box.length))));
-      };
-      check(cudaStreamSynchronize(pass_.stream), "gradients");
-      copy_to_host(here.data(), ours.data(), ours.size_bytes());
-      each_part([&](const Box& box, std::span<float> part) {
-        copy_box(box, box, std::as_bytes(part), whole_box(slots[s].global),
-                 std::as_writable_bytes(std::span(all)), sizeof(float));
-      });
-      copy_to_device(sums_.data(), all.data(), whole * sizeof(float));
-      all_reduce(sums_.span().first(whole));
-      check(cudaStreamSynchronize(pass_.stream), "gradients");
-      copy_to_host(all.data(), sums_.data(), whole * sizeof(float));
-      each_part([&](const Box& box, std::span<float> part) {
-        copy_box(box, whole_box(slots[s].global), std::as_bytes(std::span(all)), box,
-                 std::as_writable_bytes(part), sizeof(float));
-      });
-      copy_to_device(ours.data(), here.data(), ours.size_bytes());
-    }
-  }
-
-  const ModelGraph& model_;
   RuntimeOptions options_;
   DeviceParameters& parameters_;
   RankModel rank_;
@@ -429,11 +289,10 @@ class Graph final : public DeviceGraph {
   Products products_;
   std::vector<Prepared> prepared_;  // by layer
   DeviceBuffer<E> memory_;
+  DeviceLosses losses_;
+  TensorSums sums_;
   DeviceBuffer<std::byte> scratch_;
-  std::vector<Loss> losses_;  // in the order of the layers
-  std::size_t targets_ = 0;   // of a batch
   DeviceBuffer<std::int32_t> masked_;
-  DeviceBuffer<float> sums_;  // of a gradient, over tensor ranks
   std::vector<Cut> in_, out_;
   CommunicationTaken taken_;
   DevicePass pass_;
