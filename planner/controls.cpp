@@ -7,9 +7,9 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <variant>
 
 #include "planner/space/site.h"
+#include "planner/variants.h"
 #include "sim/base/parallel.h"
 #include "sim/base/unit_text.h"
 #include "sim/base/words.h"
@@ -22,17 +22,6 @@ constexpr int kNodesInARow = 8, kTimesAsMany = 4, kPartsOfIt = 4;
 /// The fastest layouts are enough to choose from by hand.
 constexpr std::size_t kLayoutsShown = 20;
 constexpr std::array kPricings{CapacityType::on_demand, CapacityType::spot, CapacityType::reserved};
-
-/// That stand by, beside those of the job.
-int spares_now(const Scenario& s) {
-  const auto& restart = s.workload->restart;
-  return restart ? restart->spares.value_or(0) : 0;
-}
-/// The job's number of nodes; of a pool that starts empty its most.
-int nodes_now(const Scenario& s) {
-  const NodesSpec& nodes = worker_pool(s).nodes;
-  return std::max(1, (nodes.initial > 0 ? nodes.initial : nodes.max) - spares_now(s));
-}
 
 std::vector<int> numbers_of_nodes(int now) {
   std::vector<int> out;
@@ -50,35 +39,16 @@ std::string node_text(const Hardware& h) {
   return fmt::format("{} ({} {})", h.machine, h.per_node, h.accelerator);
 }
 
-/// How much of its layout a split shares with what the scenario says.
-int likeness(const Split& split, const StrategySpec& s) {
-  const auto is = [](const std::optional<int>& said, int value) {
-    return said && *said == value ? 1 : 0;
-  };
-  const Layout& l = split.layout;
-  return (split.kind == s.kind ? 8 : 0) + is(s.zero_stage, l.zero_stage) + is(s.tensor, l.tensor) +
-         is(s.pipeline, l.pipeline) + is(s.context, l.context) + is(s.expert, l.expert) +
-         is(s.micro_batch, l.micro_batch) + (s.recompute.value_or(Recompute::none) == l.recompute);
-}
-
-/// The split that is most like the scenario's, of equals the fastest.
-const Split* most_alike(const std::vector<Split>& splits, const StrategySpec& now) {
-  const Split* best = nullptr;
-  const auto key = [&](const Split& s) { return std::pair(-likeness(s, now), s.step_seconds); };
-  for (const Split& split : splits)
-    if (best == nullptr || key(split) < key(*best)) best = &split;
-  return best;
-}
-
 class Maker {
  public:
   Maker(const Question& question, const Catalog& catalog, const NetworkModel& network, int threads)
-      : q_(question), catalog_(catalog), network_(network), threads_(threads) {
-    now_ = nodes_now(scenario());
-    keep_batch();
-    own_ = hardware_for(only_own(), catalog_).kinds.front();
-    set_pool_bounds();
-  }
+      : q_(question),
+        catalog_(catalog),
+        network_(network),
+        threads_(threads),
+        variants_(question, catalog, network),
+        now_(variants_.nodes()),
+        own_(variants_.own()) {}
 
   Controls make() {
     Controls out;
@@ -105,105 +75,6 @@ class Maker {
     if (!control.options.empty() || !control.key.empty()) out.all.push_back(std::move(control));
   }
 
-  /// The scenario's batch is what is tried; a search may free it.
-  void keep_batch() {
-    const WorkloadSpec& w = *scenario().workload;
-    tried_ = q_;
-    tried_.may = Freedom{};
-    tried_.may.hardware = q_.may.hardware;
-    tried_.may.as_scaled = q_.may.as_scaled;
-    tried_.may.providers = q_.may.providers;
-    tried_.may.accelerators = q_.may.accelerators;
-    tried_.may.machines = q_.may.machines;
-    tried_.may.regions = q_.may.regions;
-    tried_.may.nodes = {now_};
-    tried_.may.pricing = {worker_pool(scenario()).pricing};
-    tried_.may.batch_per_accelerator = w.batch_per_accelerator;
-    tried_.may.global_batch = w.global_batch;
-    tried_.quota.clear();
-    tried_.max_nodes.reset();
-    tried_.residency.clear();
-    tried_.carbon_free.reset();
-    tried_.budget.reset();
-    tried_.objective = Objective::time;  // what has no price may be tried
-  }
-  Question only_own() const {
-    Question own = tried_;
-    own.may.hardware = false;
-    return own;
-  }
-  /// Kinds of node and places: the question's, else what the provider sells in the region.
-  Question with_hardware(bool everywhere) const {
-    Question any = tried_;
-    if (!q_.may.hardware) {
-      any.may.providers = {cluster().provider};
-      any.may.accelerators.clear();
-      any.may.machines.clear();
-      any.may.regions.clear();
-      if (!everywhere) any.may.regions = {cluster().region};
-    }
-    any.may.hardware = true;
-    return any;
-  }
-
-  /// An autoscaled pool keeps its shape around another number of nodes.
-  void set_pool_bounds() {
-    const PoolSpec& pool = worker_pool(scenario());
-    offer_.region = cluster().region;
-    offer_.zone = "";
-    offer_.pricing = pool.pricing;
-    offer_.restart = scenario().workload->restart;
-    if (pool.nodes.min == pool.nodes.max) return;
-    offer_.bounds.text = "as it is";
-    offer_.bounds.least = double(pool.nodes.min) / now_;
-    offer_.bounds.most = double(pool.nodes.max) / now_;
-  }
-
-  /// What is most like the scenario on so many nodes of that kind, as words of --set, or why not.
-  ControlOption tried(const Hardware& h, int nodes) const {
-    Question question = h.own ? only_own() : with_hardware(true);
-    question.may.nodes = {nodes};
-    const Site site = make_site(question, h, catalog_, network_);
-    ControlOption option;
-    const Split* split = most_alike(site.splits, strategy());
-    if (split == nullptr) {
-      option.why_not = !site.refused.empty()   ? site.refused.front().what
-                       : site.rejected.empty() ? "nothing fits on it"
-                                               : site.rejected.begin()->first;
-      return option;
-    }
-    Offer offer = offer_;
-    if (!h.own && std::ranges::count(h.regions, cluster().region) == 0)
-      offer.region = site.offers.empty() ? h.regions.front() : site.offers.front().region;
-    if (nodes != now_) question.may.nodes = {now_, nodes};  // it varies
-    option.set = words_for(question, h, offer, *split);
-    return option;
-  }
-
-  /// Of a pool that grows and shrinks the gang's nodes are there at the start, if any were.
-  std::vector<std::string> words_for(const Question& question, const Hardware& h,
-                                     const Offer& offer, const Split& split) const {
-    const bool starts_full = worker_pool(scenario()).nodes.initial > 0;
-    std::vector<std::string> words;
-    for (Change& change : changes_for(question, h, offer, split)) {
-      if (h.own && std::holds_alternative<SetCapacityType>(change)) continue;  // as it is
-      if (std::holds_alternative<SetRestart>(change)) continue;                // the same
-      if (starts_full)
-        if (auto* const nodes = nodes_in(change))
-          nodes->initial = std::max(nodes->min, split.nodes);
-      words.push_back(to_text(change));
-    }
-    return words;
-  }
-  /// The nodes of the workers' pool that a change sets; nullptr: none.
-  static NodesSpec* nodes_in(Change& change) {
-    if (auto* const c = std::get_if<SetNodes>(&change)) return &c->nodes;
-    if (auto* const c = std::get_if<SetPool>(&change)) return &c->pool.nodes;
-    if (auto* const c = std::get_if<SetPools>(&change)) return &c->pools.front().nodes;
-    if (auto* const c = std::get_if<SetCluster>(&change)) return &c->cluster.pools.front().nodes;
-    return nullptr;
-  }
-
   bool is_own(const Hardware& h) const {
     const Machine* a = catalog_.find_machine(own_.provider, own_.machine);
     const Machine* b = catalog_.find_machine(h.provider, h.machine);
@@ -219,11 +90,11 @@ class Maker {
 
   Control machines() const {
     Control control{.name = "machine", .label = "Machine", .value = node_text(own_)};
-    std::vector<Hardware> kinds = hardware_for(with_hardware(false), catalog_).kinds;
+    std::vector<Hardware> kinds = hardware_for(variants_.with_hardware(false), catalog_).kinds;
     const bool listed = std::ranges::any_of(kinds, [&](const Hardware& h) { return is_own(h); });
     control.options.resize(kinds.size());
     parallel_for(kinds.size(), threads_, [&](std::size_t k) {
-      if (!is_own(kinds[k])) control.options[k] = tried(kinds[k], now_);
+      if (!is_own(kinds[k])) control.options[k] = variants_.on(kinds[k], now_);
       control.options[k].text = is_own(kinds[k]) ? control.value : text_with_provider(kinds[k]);
       control.options[k].group = kinds[k].accelerator;
     });
@@ -236,7 +107,7 @@ class Maker {
 
   Control regions() const {
     Control control{.name = "region", .label = "Region", .value = cluster().region};
-    for (const Hardware& h : hardware_for(with_hardware(true), catalog_).kinds) {
+    for (const Hardware& h : hardware_for(variants_.with_hardware(true), catalog_).kinds) {
       if (!is_own(h)) continue;
       for (const std::string& region : h.regions) {
         ControlOption option{.text = region};
@@ -263,7 +134,7 @@ class Maker {
     std::ranges::sort(numbers);
     control.options.resize(numbers.size());
     parallel_for(numbers.size(), threads_, [&](std::size_t k) {
-      if (numbers[k] != now_) control.options[k] = tried(own_, numbers[k]);
+      if (numbers[k] != now_) control.options[k] = variants_.on(own_, numbers[k]);
       control.options[k].text = std::to_string(numbers[k]);
     });
     return control;
@@ -278,7 +149,7 @@ class Maker {
       if (type != pool.pricing) {
         // What nobody sells so, or no reservation covers, is no choice.
         const Change change = SetCapacityType{pool.name, type};
-        const auto plan = plan_with(tried_, std::span(&change, 1), catalog_);
+        const auto plan = plan_with(variants_.as_it_is(), std::span(&change, 1), catalog_);
         if (!plan) continue;
         const auto named = std::ranges::find(plan->pools, pool.name, &PlannedPool::name);
         if (named == plan->pools.end() || !named->price.known) continue;
@@ -292,7 +163,7 @@ class Maker {
   /// All kinds of strategy, all degrees where a global batch is said, all recomputation.
   Control layouts() const {
     Control control{.name = "layout", .label = "Layout"};
-    Question question = only_own();
+    Question question = variants_.only_own();
     for (const auto& word : words_of(StrategyKind{}))
       if (!traits_of(word.value).servers || word.value == strategy().kind)
         question.may.kinds.push_back(word.value);
@@ -300,7 +171,7 @@ class Maker {
     question.may.recompute = {Recompute::none, Recompute::selective, Recompute::full};
     Site site = make_site(question, own_, catalog_, network_);
     std::ranges::stable_sort(site.splits, {}, &Split::step_seconds);
-    const Site as_is = make_site(only_own(), own_, catalog_, network_);
+    const Site as_is = make_site(variants_.only_own(), own_, catalog_, network_);
     const Split* now = most_alike(as_is.splits, strategy());
     control.value = now != nullptr ? text_of(*now) : std::string(to_text(strategy().kind));
     control.options.push_back({.text = control.value});
@@ -308,7 +179,7 @@ class Maker {
       if (control.options.size() > kLayoutsShown) break;
       ControlOption option{.text = text_of(split)};
       if (std::ranges::count(control.options, option.text, &ControlOption::text) > 0) continue;
-      option.set = words_for(question, own_, offer_, split);
+      option.set = variants_.words_for(question, own_, split);
       control.options.push_back(std::move(option));
     }
     return control;
@@ -376,10 +247,9 @@ class Maker {
   const Catalog& catalog_;
   const NetworkModel& network_;
   const int threads_;
-  int now_ = 1;
-  Question tried_;  // the scenario as it is, without limits
-  Hardware own_;
-  Offer offer_;  // as the pool is bought
+  const Variants variants_;
+  const int now_;
+  const Hardware& own_;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include "cli/parse.h"
 #include "cli/probe/doctor_run.h"
 #ifdef RECKON_HAS_CUDA
-#include "executor/cuda/nccl_library.h"
+#include "executor/cuda/libraries/nccl.h"
 #endif
 #include "executor/probe/nvml.h"
 #include "report/html/html.h"

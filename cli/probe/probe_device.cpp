@@ -4,8 +4,8 @@
 #include "sim/catalog/catalog.h"
 
 #ifdef RECKON_HAS_CUDA
-#include "executor/cuda/nccl_communicator.h"
-#include "executor/cuda/nccl_library.h"
+#include "executor/cuda/exchange/nccl_communicator.h"
+#include "executor/cuda/libraries/nccl.h"
 #include "executor/cuda/open_device.h"
 #include "executor/probe/device/device_probe.h"
 #endif

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "executor/cuda/device_memory.h"
+#include "executor/cuda/memory/buffers.h"
 
 namespace reckon::cuda {
 

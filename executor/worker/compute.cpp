@@ -8,13 +8,14 @@
 #include "sim/base/standard_streams.h"
 
 #ifdef RECKON_WITH_CUDA
-#include "executor/cuda/device_layouts.h"
-#include "executor/cuda/device_runtime.h"
-#include "executor/cuda/nccl_communicator.h"
-#include "executor/cuda/nccl_library.h"
+#include "executor/cuda/exchange/all_reduce.h"
+#include "executor/cuda/exchange/nccl_communicator.h"
+#include "executor/cuda/exchange/staged.h"
+#include "executor/cuda/libraries/nccl.h"
+#include "executor/cuda/libraries/run_time_libraries.h"
 #include "executor/cuda/open_device.h"
-#include "executor/cuda/run_time_libraries.h"
-#include "executor/cuda/staged_exchange.h"
+#include "executor/cuda/runtime/layouts.h"
+#include "executor/cuda/runtime/runtime.h"
 #include "executor/train/device_layouts.h"
 #include "executor/train/recipe.h"
 #endif

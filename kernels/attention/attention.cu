@@ -3,7 +3,7 @@
 #include "kernels/attention/common.cuh"
 
 // Key by key: a warp a row, for every element type and width. Tiles on tensor cores are in
-// attention/tiles.cu.
+// attention/tiles_*.cu.
 namespace reckon::gpu {
 namespace {
 

@@ -58,7 +58,7 @@ __device__ inline float scale_of(const AttentionShape& s) {
   return 1.0f / sqrtf(static_cast<float>(s.head_width));
 }
 
-// attention/tiles.cu: Bf16 and Half on tensor cores. True where it takes the shape.
+// attention/tiles_*.cu: Bf16 and Half on tensor cores. True where they take the shape.
 bool tiles_take(const AttentionShape& s);
 template <class E>
 cudaError_t tiled_forward(const AttentionShape& s, const AttentionDropout& drop, const E* q,

@@ -5,6 +5,7 @@
 
 #include "report/html/page.h"
 #include "report/table.h"
+#include "sim/queue/job_story.h"
 #include "sim/queue/queue_history.h"
 
 // The pictures of a queue: one replication.

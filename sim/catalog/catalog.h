@@ -14,9 +14,13 @@
 #include "sim/base/quantity.h"
 #include "sim/base/words.h"
 #include "sim/catalog/convergence.h"
+#include "sim/catalog/hardware.h"
+#include "sim/catalog/market.h"
 #include "sim/catalog/precision.h"
 #include "sim/catalog/providers.h"
 #include "sim/catalog/regions.h"
+#include "sim/catalog/services.h"
+#include "sim/catalog/software.h"
 #include "sim/model/graph.h"
 
 // The facts: what hardware can do, what machines hold it, where it is, what it costs, how the
@@ -32,143 +36,6 @@ struct Source {
                           // general knowledge
 };
 
-enum class CapacityType { on_demand, spot, reserved };
-enum class AcceleratorKind { gpu, tpu };
-
-constexpr auto words_of(CapacityType) {
-  return std::array{Word<CapacityType>{"on_demand", CapacityType::on_demand},
-                    Word<CapacityType>{"spot", CapacityType::spot},
-                    Word<CapacityType>{"reserved", CapacityType::reserved}};
-}
-constexpr auto words_of(AcceleratorKind) {
-  return std::array{Word<AcceleratorKind>{"gpu", AcceleratorKind::gpu},
-                    Word<AcceleratorKind>{"tpu", AcceleratorKind::tpu}};
-}
-
-struct Accelerator {
-  std::string name;                  // canonical: "P100-PCIE-16"
-  std::vector<std::string> aliases;  // cloud names: "nvidia-tesla-p100", "NVIDIA_TESLA_P100"
-  AcceleratorKind kind = AcceleratorKind::gpu;
-  std::string vendor;
-  std::string architecture;  // "Pascal": efficiencies fall back to it
-  int year = 0;
-  /// Dense peak by precision, in the order of kPrecisions; nullopt where the hardware lacks it.
-  std::array<std::optional<Fact<FlopsPerSecond>>, kPrecisions.size()> peak;
-  Fact<Bytes> memory;  // of one device, as printed
-  /// What programs find of it: less what the driver and error correction keep, more where memory
-  /// beside the chip streams into it. nullopt: not known, all of it.
-  std::optional<Fact<Bytes>> usable_memory;
-  Fact<BytesPerSecond> memory_bandwidth;
-  /// All of a device's accelerator-to-accelerator links together, one direction; nullopt: only
-  /// PCIe.
-  std::optional<Fact<BytesPerSecond>> peer_bandwidth;
-  std::string
-      peer_link;  // LinkClass of those links: "nvlink", "nvswitch", "ici"; "pcie" without them
-  Fact<BytesPerSecond> host_bandwidth;  // PCIe, one direction (TPU: infeed)
-  int cores_per_device = 1;             // a TPU v2 chip has 2
-  int torus_dimensions = 0;             // TPU: 2 or 3; 0: not a torus
-  int power_watts = 0;
-  std::string notes;
-
-  Bytes memory_for_programs() const { return usable_memory ? usable_memory->value : memory.value; }
-  std::optional<Fact<FlopsPerSecond>> peak_for(Precision p) const;
-  /// Mixed precision where it has it: bf16, else fp16, else fp32.
-  Precision training_precision() const;
-};
-
-/// A slice shape that can be bought: "v2-8" is 4 chips.
-struct TpuSlice {
-  std::string name;         // "v2-8"
-  std::string accelerator;  // "TPU-v2"
-  int chips = 0;
-  std::vector<int> torus;  // chips along each axis: {2, 2}
-  bool wraps = false;      // whole pod: the torus closes; a part of it is a mesh
-  int hosts = 1;
-  std::string machine;  // of each host: "tpu-v2-host"; its vCPUs feed hosts-th part of the chips
-};
-
-struct Machine {
-  std::string name;  // "n1-standard-16"
-  Provider provider;
-  int vcpus = 0;
-  Fact<Bytes> memory;
-  Fact<BytesPerSecond> network;  // egress of one VM, all NICs together
-  std::string accelerator;       // built in: canonical name; "" where GPUs are attached or none
-  int accelerator_count = 0;
-  /// LinkClass by which the accelerators of this machine talk: "nvlink", "nvswitch", "pcie", "ici";
-  /// "" where they are attached: the accelerator's peer_link decides.
-  std::string peer_fabric;
-  std::string network_link =
-      "ethernet";  // LinkClass of `network`: "ethernet", "efa", "infiniband", "gpudirect-tcpx"
-  Seconds minimum_rental{};  // it is rented, and billed, for that at least; 0: the provider's rule
-  /// Services that have the type; empty: all of the provider's (AI Platform has types of its own).
-  std::vector<Service> services;
-  std::string notes;
-
-  bool offered_under(const Service& service) const;
-};
-
-/// Which counts of a GPU a machine may carry, by service (AI Platform and GCE differ).
-struct AttachmentRule {
-  Service service;
-  std::string machine;
-  std::string accelerator;
-  std::vector<int> counts;  // empty: not allowed
-};
-
-/// The largest machine that may carry `count` of a GPU: what machines of a size of their own
-/// follow, and what takes counts away from a named machine in zones of their own (four P100 in
-/// us-east1-c).
-struct AttachmentLimit {
-  Service service;
-  std::string accelerator;
-  int count = 1;
-  std::vector<std::string> zones;  // empty: everywhere else
-  int vcpus = 0;
-  Fact<Bytes> memory;
-};
-
-/// Machines of a size of one's own: "custom-24-98304" is 24 vCPUs and 98,304 MiB.
-struct CustomFamily {
-  std::string name;  // "n1-custom": what its prices are listed under
-  Provider provider;
-  std::vector<std::string> prefixes;  // before "-VCPUS-MEMORY_MIB"; the first is the one we write
-  int vcpus_max = 0;                  // 1, or an even number up to this
-  Fact<Bytes> memory_per_vcpu_min, memory_per_vcpu_max;
-  Bytes memory_step{};
-  std::string
-      like;  // network as the largest machine of this family ("n1-standard-") with no more vCPUs
-};
-
-/// A cluster that a managed service offers under one name (AI Platform's scale tiers).
-struct ScaleTier {
-  struct Part {
-    std::string role;  // chief, worker, parameter_server
-    std::string machine;
-    int count = 1;
-    std::string accelerator;  // attached to each; "" none, or built in
-    int accelerator_count = 0;
-    std::string slice;  // a TPU slice beside it
-  };
-  Service service;
-  std::string name;         // "STANDARD_1"
-  std::vector<Part> parts;  // empty: the user names machines and counts (CUSTOM)
-  SourceId source{};
-};
-
-/// What a Kubernetes service calls things: label keys, taints, resources, values. By dotted key:
-/// "labels.accelerator", "taints.gpu", "resources.gpu", "accelerators.T4" (the value of
-/// labels.accelerator for it), "api_versions.job".
-struct ClusterNames {
-  struct Name {
-    std::string text;
-    SourceId source{};
-  };
-  std::string name;  // "gke"; "kubernetes" holds what is the same everywhere
-  std::map<std::string, Name, std::less<>> names;
-  const Name* find(std::string_view key) const;  // nullptr: no such key
-};
-
 /// What a model's authors print of its size, or what the files of its weights hold.
 struct PublishedModel {
   std::string model;                                          // a name of the zoo
@@ -176,50 +43,6 @@ struct PublishedModel {
   std::optional<Fact<double>> forward_macs;  // of one sample, convolutions and linear layers
   std::string notes;
 };
-
-struct Location {
-  Provider provider;
-  std::string item;  // an accelerator, a TPU slice or a machine, by its canonical name
-  std::string region;
-  std::vector<std::string> zones;  // empty: not known which of the region's
-  bool elsewhere = false;          // the source lists some regions only: others may have it too
-};
-
-/// One price a provider prints. `item` is a machine or an accelerator or a disk; GCP splits VM and
-/// GPU.
-struct Offering {
-  Provider provider;
-  std::string region;
-  std::vector<std::string> zones;  // empty: all of the region
-  std::string item;
-  enum class Covers {
-    machine,
-    accelerator,
-    slice,
-    machine_with_accelerators,
-    vcpu,        // one vCPU of a custom family
-    memory_gib,  // one GiB of it
-    storage
-  } covers = Covers::machine;
-  int count = 1;  // the price is for so many of item
-  std::optional<Fact<UsdPerSecond>>
-      on_demand;  // for `count` items; storage: per GB (1e9 bytes) and second
-  std::optional<Fact<UsdPerSecond>> spot;
-  std::string date;      // ISO date of the price
-  bool suspect = false;  // the on-demand price is used only if asked for; the reason is in notes
-  int layer = 0;         // grows with the layers: of two prices of one date the later layer's wins
-  std::string notes;
-};
-
-/// Of prices.csv; a storage's price has a file of its own, and no word here.
-constexpr auto words_of(Offering::Covers) {
-  using enum Offering::Covers;
-  using Covers = Word<Offering::Covers>;
-  return std::array{
-      Covers{"machine", machine}, Covers{"accelerator", accelerator},
-      Covers{"slice", slice},     Covers{"machine_with_accelerators", machine_with_accelerators},
-      Covers{"vcpu", vcpu},       Covers{"memory_gib", memory_gib}};
-}
 
 struct Dataset {
   std::string name;
@@ -239,66 +62,6 @@ struct Storage {
   Fact<BytesPerSecond> read_per_node;  // many streams in parallel
   Fact<BytesPerSecond> write_per_node;
   Fact<Seconds> latency;  // to the first byte
-};
-
-/// Achieved fraction of peak by kind of work: fitted from measurements (docs/MODELS.md says from
-/// which).
-struct Efficiency {
-  std::string accelerator;  // canonical name, or an architecture ("Pascal")
-  Precision precision = Precision::fp32;
-  std::string stack;         // software stack ("tf1"), class of stacks ("fused-lm"), "" = any
-  Fact<double> convolution;  // of peak FLOP/s, for large layers
-  /// Speed of convolutions of 3 x 3 with stride 1 over that of all others: such have algorithms of
-  /// 2.25 times fewer multiplications [Lavin and Gray 2016, "Fast algorithms for convolutional
-  /// neural networks", CVPR, Sec. 4.1]. 1: no such algorithm.
-  Fact<double> winograd{1.0};
-  Fact<double> matmul;     // of peak FLOP/s
-  Fact<double> attention;  // of peak FLOP/s
-  Fact<double> memory;     // of memory bandwidth, 0..1 and above: fused passes
-  Fact<Flops> half_size;  // a kernel of so many FLOPs reaches half of that efficiency; 0: size does
-                          // not matter
-  Fact<Seconds> launch;   // per kernel, not hidden
-  Fact<Seconds> host;     // of the host to issue one layer's pass: a step takes no less than all
-  Fact<double> step_spread;  // factor on step time: value 1, low..high = 5th..95th percentile of
-                             // the fit's residuals
-};
-
-/// What a software stack changes on any accelerator, for those on which it was never measured: its
-/// speed against the middle of all stacks, and its host. A name with a star in front ("*-mlperf")
-/// is a family: all stacks that end so and have no row of their own.
-struct SoftwareStack {
-  std::string name;    // "tf1", "pytorch-ngc"
-  Fact<double> speed;  // factor
-  Fact<Seconds> host;  // as Efficiency::host
-};
-/// Stacks that are built alike: their rows of efficiencies are one, of the class's name, where they
-/// have none of their own. `stacks`: one name, or how names begin ("megatron*").
-struct StackClass {
-  std::string stacks, name;
-};
-/// What a stack keeps of an accelerator's memory besides the tensors that every framework has.
-/// `stacks`: one name, or how names begin.
-struct StackMemory {
-  std::string stacks;
-  Fact<Bytes> reserve;            // gone before the first tensor
-  Bytes buffers_per_parameter{};  // of a rank's own parameters
-  bool keeps_scores = false;      // attention without a fused kernel: its softmax's output is kept
-};
-/// A row for any stack, as this stack would have it.
-Efficiency with_stack(Efficiency any, const SoftwareStack& stack);
-
-/// Achieved fraction of a link by a collective's transfers, and its latency.
-struct LinkClass {
-  std::string name;         // "nvlink", "nvswitch", "pcie", "ethernet", "ici"
-  Fact<double> efficiency;  // of the printed bandwidth, 0..1
-  Fact<Seconds> latency;    // per hop of a collective, software included
-  // Of accelerators' collectives, where they were measured (docs/models/network.md); else none:
-  std::optional<Fact<Seconds>> call;   // once a collective
-  std::optional<Fact<double>> pieces;  // c of L + w + c sqrt(L w), no unit
-  // Factor by which all-reduces that switches add up are faster.
-  std::optional<Fact<double>> reduction;
-  /// What one flow moves at most, whatever is printed for the link; nullopt: all of it.
-  std::optional<Fact<BytesPerSecond>> flow;
 };
 
 /// Numbers of the operators' software and of the providers' rules, by key:

@@ -9,22 +9,6 @@
 namespace reckon {
 namespace {
 
-/// The nodes that have what a job asks for: "" whole GPUs.
-struct NodesOf {
-  int largest = 0;              // GPUs of one node
-  std::vector<bool> are_there;  // by node
-};
-NodesOf nodes_of(std::span<const NodeGroup> groups, const std::string& resource) {
-  NodesOf out;
-  for (const NodeGroup& g : groups) {
-    const bool own = g.resource == resource;
-    out.are_there.insert(out.are_there.end(), std::size_t(g.nodes), own);
-    if (!own || g.nodes == 0) continue;
-    out.largest = std::max(out.largest, g.gpus);
-  }
-  return out;
-}
-
 /// Adds `weight` for the time from `begin` to `end` to means over spans.
 class Means {
  public:
@@ -76,70 +60,6 @@ std::vector<double> stranded_by_free(const JobList& list, int largest,
   return stranded;
 }
 
-struct Change {
-  SimTime at{};
-  int node = 0, gpus = 0;  // more in use
-  int nodes = 0;           // 1: it comes; -1: it goes
-};
-
-std::vector<Change> changes_of(const Occupancy& o) {
-  std::vector<Change> changes;
-  for (const Holding& h : o.holdings) {
-    changes.push_back({h.begin, h.part.node, h.part.gpus});
-    changes.push_back({h.end, h.part.node, -h.part.gpus});
-  }
-  for (const NodeStay& stay : o.stays) {
-    changes.push_back({stay.begin, stay.node, 0, 1});
-    changes.push_back({stay.end, stay.node, 0, -1});
-  }
-  std::ranges::stable_sort(changes, {}, &Change::at);
-  return changes;
-}
-
-/// GPUs that are free: of nodes that are there. Where one node follows another at its place, both
-/// may be there for a moment of no length.
-class FreeGpus {
- public:
-  explicit FreeGpus(const Occupancy& o) {
-    for (const NodeGroup& g : o.groups)
-      for (int k = 0; k < g.nodes; ++k) nodes_.push_back({g.gpus, 0, o.stays.empty() ? 1 : 0});
-  }
-  void apply(const Change& c) {
-    Node& node = nodes_[std::size_t(c.node)];
-    node.in_use += c.gpus;
-    node.there += c.nodes;
-  }
-  int of(std::size_t node) const {
-    const Node& n = nodes_[node];
-    return n.there > 0 ? std::max(0, n.gpus - n.in_use) : 0;
-  }
-  std::size_t nodes() const { return nodes_.size(); }
-  /// Pods of so many GPUs each, wherever there is room.
-  bool fits_pods(int pods, int gpus) const {
-    for (std::size_t n = 0; n < nodes_.size() && gpus > 0; ++n) pods -= of(n) / gpus;
-    return gpus == 0 || pods <= 0;
-  }
-  /// As FreeNodes::fits, on the nodes of `where`: whole ones of `largest` GPUs and a rest.
-  bool fits(int gpus, int largest, const std::vector<bool>& where) const {
-    int whole = 0, most = 0;  // free nodes; GPUs of another
-    for (std::size_t n = 0; n < nodes_.size(); ++n) {
-      if (!where[n]) continue;
-      if (of(n) == largest)
-        ++whole;
-      else
-        most = std::max(most, of(n));
-    }
-    const int missing = whole - gpus / largest, rest = gpus % largest;
-    return missing > 0 || (missing == 0 && most >= rest);
-  }
-
- private:
-  struct Node {
-    int gpus = 0, in_use = 0, there = 0;
-  };
-  std::vector<Node> nodes_;
-};
-
 /// Of a node: what a device is of a GPU, and which free ones are of no use.
 struct DevicesOfNode {
   double gpus_of_device = 1;
@@ -171,28 +91,6 @@ std::vector<int> gpus_by_node(std::span<const NodeGroup> groups) {
   std::vector<int> gpus;
   for (const NodeGroup& g : groups) gpus.insert(gpus.end(), std::size_t(g.nodes), g.gpus);
   return gpus;
-}
-
-/// Of each job, from when to when it ran, in order of time.
-std::vector<HeldSpan> spans_of(std::size_t job, const Occupancy& o) {
-  std::map<SimTime, HeldSpan> spans;
-  for (const RunSpan& run : o.runs) {
-    if (run.job != job) continue;
-    HeldSpan& span = spans[run.begin];
-    span = {run.begin, run.end, {}};
-    for (const Holding& h : o.holdings)
-      if (h.job == job && h.begin <= run.begin && h.end >= run.end) span.parts.push_back(h.part);
-  }
-  for (const Holding& h : o.holdings) {
-    if (h.job != job || !o.runs.empty()) continue;
-    HeldSpan& span = spans[h.begin];
-    span.begin = h.begin;
-    span.end = h.end;
-    span.parts.push_back(h.part);
-  }
-  std::vector<HeldSpan> out;
-  for (auto& [begin, span] : spans) out.push_back(std::move(span));
-  return out;
 }
 
 }  // namespace
@@ -240,7 +138,7 @@ QueueSeries queue_series(const JobList& list, const QueueRun& run, const Occupan
   double now_stranded = 0;
   for (std::size_t node = 0; node < free.nodes(); ++node) now_stranded += stranded_of(node);
   SimTime since = out.begin;
-  for (const Change& c : changes_of(occupancy)) {
+  for (const OccupancyChange& c : changes_of(occupancy)) {
     if (c.at > since) stranded.add(since, c.at, now_stranded);
     since = std::max(since, c.at);
     const auto node = std::size_t(c.node);
@@ -295,91 +193,6 @@ std::vector<std::string> node_names(std::span<const NodeGroup> groups,
       out.push_back(fmt::format("{}-{}", name, next[name]++));
   }
   return out;
-}
-
-std::size_t typical_wait(const QueueRun& run) {
-  const double wanted = run.waiting.p95;
-  std::size_t best = kNoJob;
-  double nearest = 0;
-  bool best_moved = false;
-  for (std::size_t k = run.first_measured; k < run.first_measured + run.measured; ++k) {
-    const JobTimes& job = run.jobs[k];
-    if (!job.start || !job.end) continue;
-    const double off = std::abs(to_seconds(*job.start - job.submit).count() - wanted);
-    const bool moved = job.preemptions > 0 && off <= 0.1 * wanted;
-    if (best != kNoJob && (moved != best_moved ? best_moved : off >= nearest)) continue;
-    best = k;
-    nearest = off;
-    best_moved = moved;
-  }
-  return best;
-}
-
-namespace {
-
-/// The node whose GPUs completed the job's first start, if it came for the job.
-void tell_of_last_node(JobStory& story, const JobTimes& own, const Occupancy& o) {
-  const SimTime start = story.held.front().begin;
-  for (const Holding& h : o.holdings) {
-    if (h.job != story.job || h.begin != start) continue;
-    for (const NodeStay& stay : o.stays) {
-      if (stay.node != h.part.node || stay.begin > start || stay.end <= start) continue;
-      if (stay.begin < own.submit) return;
-      story.until_asked = stay.begin - own.submit;
-      story.until_ready = start - stay.begin;
-      return;
-    }
-  }
-}
-
-}  // namespace
-
-JobStory story_of(std::size_t job, const JobList& list, const QueueRun& run,
-                  const Occupancy& occupancy) {
-  JobStory story;
-  story.job = job;
-  story.held = spans_of(job, occupancy);
-  const NodesOf nodes =
-      nodes_of(occupancy.groups, list.names.resources.name(list.jobs[job].owner.resource));
-  story.largest = nodes.largest;
-  const JobTimes& own = run.jobs[job];
-  const SimTime start = own.start.value_or(own.submit);
-  for (std::size_t k = 0; k < run.jobs.size(); ++k) {
-    const JobTimes& other = run.jobs[k];
-    if (k == job || !other.start) continue;
-    if (other.submit <= own.submit && *other.start > own.submit) ++story.waiting_before;
-    if (other.submit > own.submit && *other.start < start) ++story.overtook;
-  }
-  FreeGpus each(occupancy);
-  int free = 0;
-  for (std::size_t node = 0; node < each.nodes(); ++node)
-    if (nodes.are_there[node]) free += each.of(node);
-  SimTime since = own.submit;
-  const JobRequest& request = list.jobs[job];
-  const int gpus = request.gpus();
-  const auto fits = [&] {
-    return occupancy.stays.empty() ? each.fits(gpus, nodes.largest, nodes.are_there)
-                                   : each.fits_pods(request.workers, request.worker.gpus);
-  };
-  double scattered = 0, kept = 0;
-  bool came = false;
-  for (const Change& c : changes_of(occupancy)) {
-    if (!came && c.at > own.submit) story.free_at_submit = free, came = true;
-    if (c.at > since && since < start) {
-      if (free >= gpus)
-        (fits() ? kept : scattered) += to_seconds(std::min(c.at, start) - since).count();
-      since = c.at;
-    }
-    const auto node = std::size_t(c.node);
-    free -= nodes.are_there[node] ? each.of(node) : 0;
-    each.apply(c);
-    free += nodes.are_there[node] ? each.of(node) : 0;
-  }
-  const double waited = to_seconds(start - own.submit).count();
-  if (waited > 0) story.too_scattered = scattered / waited, story.kept_for_others = kept / waited;
-  if (!occupancy.stays.empty() && waited > 0 && !story.held.empty())
-    tell_of_last_node(story, own, occupancy);
-  return story;
 }
 
 }  // namespace reckon

@@ -1,4 +1,4 @@
-#include "executor/cuda/device_layouts.h"
+#include "executor/cuda/runtime/layouts.h"
 
 #include "executor/train/parallel_networks.h"
 #include "executor/train/resumed_layouts.h"

@@ -1,6 +1,6 @@
-#include "executor/cuda/device_runtime.h"
+#include "executor/cuda/runtime/runtime.h"
 
-#include "executor/cuda/device_exchange.h"
+#include "executor/cuda/exchange/all_reduce.h"
 #include "executor/train/networks.h"
 #include "executor/train/recipe.h"
 #include "gpu/device.h"

@@ -1,11 +1,11 @@
-#include "executor/cuda/nccl_communicator.h"
+#include "executor/cuda/exchange/nccl_communicator.h"
 
 #include <thread>
 
 #include "device.h"
 #include "executor/comm/thread_communicator.h"
-#include "executor/cuda/device_memory.h"
-#include "executor/cuda/nccl_library.h"
+#include "executor/cuda/libraries/nccl.h"
+#include "executor/cuda/memory/buffers.h"
 
 // Collectives between devices, on what one device can show: a world of one rank, in which sums are
 // what was given, to the bit, at every size. Two ranks on one device are refused.

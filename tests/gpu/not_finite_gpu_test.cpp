@@ -4,7 +4,7 @@
 #include <limits>
 #include <set>
 
-#include "executor/cuda/device_runner.h"
+#include "executor/cuda/layers/runner.h"
 #include "executor/train/device_layers.h"
 #include "executor/train/gradient_cases.h"
 #include "executor/train/layers/layer_runner.h"

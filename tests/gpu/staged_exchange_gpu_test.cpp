@@ -1,8 +1,8 @@
-#include "executor/cuda/staged_exchange.h"
+#include "executor/cuda/exchange/staged.h"
 
 #include "executor/comm/thread_communicator.h"
-#include "executor/cuda/device_exchange.h"
-#include "executor/cuda/device_runtime.h"
+#include "executor/cuda/exchange/all_reduce.h"
+#include "executor/cuda/runtime/runtime.h"
 #include "executor/train/networks.h"
 #include "executor/train/recipe.h"
 #include "gpu/device.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "executor/cuda/device_runner.h"
+#include "executor/cuda/layers/runner.h"
 #include "kernels/elementwise.h"
 #include "kernels/window/grouped_convolution.h"
 #include "kernels/window/pool.h"

@@ -1,4 +1,4 @@
-#include "executor/cuda/device_runner.h"
+#include "executor/cuda/layers/runner.h"
 #include "kernels/elementwise.h"
 #include "kernels/gate.h"
 #include "kernels/squared_error.h"

@@ -1,5 +1,5 @@
 #include "kernels/norm.h"
-#include "executor/cuda/device_runner.h"
+#include "executor/cuda/layers/runner.h"
 #include "kernels/batch_norm.h"
 
 namespace reckon::cuda::run {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "executor/cuda/device_runner.h"
+#include "executor/cuda/layers/runner.h"
 #include "kernels/attention/attention.h"
 #include "kernels/class_parts.h"
 #include "kernels/cross_entropy.h"

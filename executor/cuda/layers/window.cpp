@@ -1,4 +1,4 @@
-#include "executor/cuda/device_runner.h"
+#include "executor/cuda/layers/runner.h"
 #include "kernels/window/pool.h"
 
 namespace reckon::cuda::run {

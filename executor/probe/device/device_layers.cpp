@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "executor/cuda/device_runner.h"
+#include "executor/cuda/layers/runner.h"
 #include "executor/probe/device/device_probe.h"
 #include "executor/probe/model_layers.h"
 #include "executor/train/device_layers.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "executor/cuda/device_memory.h"
-#include "executor/cuda/products.h"
+#include "executor/cuda/layers/products.h"
+#include "executor/cuda/memory/buffers.h"
 #include "executor/probe/repeat.h"
 #include "sim/measurement/probe_record.h"
 #include "sim/model/graph.h"

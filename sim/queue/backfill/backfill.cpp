@@ -4,11 +4,10 @@
 #include <functional>
 #include <map>
 #include <queue>
-#include <set>
-#include <tuple>
 
 #include "sim/queue/backfill/overflow.h"
 #include "sim/queue/backfill/reservations.h"
+#include "sim/queue/backfill/running_jobs.h"
 #include "sim/queue/backfill/waiting_jobs.h"
 #include "sim/queue/free_nodes.h"
 
@@ -25,9 +24,7 @@ class Backfill {
         run_(run),
         empty_(groups),
         nodes_(groups, rules.spreads()),
-        held_(jobs.size()),
-        since_(jobs.size()),
-        expected_end_(jobs.size()),
+        running_(jobs.size()),
         waiting_(jobs, rules) {}
 
   void simulate() {
@@ -45,14 +42,14 @@ class Backfill {
       if (!ends_.empty()) now_ = std::min(now_, ends_.top().first);
       if (next != end) now_ = std::min(now_, jobs_[*next].submit);
       if (!returns_.empty()) now_ = std::min(now_, returns_.top().first);
-      if (!leaving_.empty()) now_ = std::min(now_, leaving_.begin()->first);
+      const auto& leaving = running_.leaving();
+      if (!leaving.empty()) now_ = std::min(now_, leaving.begin()->first);
       if (const auto at = rules_.recalculates(now_)) {
         waiting_.recalculate(*at);
         settled_ = false;
       }
       while (!ends_.empty() && ends_.top().first <= now_) end_first();
-      while (!leaving_.empty() && leaving_.begin()->first <= now_)
-        preempt(leaving_.begin()->second);
+      while (!leaving.empty() && leaving.begin()->first <= now_) preempt(leaving.begin()->second);
       if (!claimants_.empty()) start_claimants();
       for (; next != end && jobs_[*next].submit <= now_; ++next) arrive(*next);
       while (!returns_.empty() && returns_.top().first <= now_) come_back();
@@ -65,7 +62,7 @@ class Backfill {
   }
 
  private:
-  using Timed = std::pair<SimTime, std::size_t>;  // when, and which job
+  using Timed = RunningJobs::Timed;
   static constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
   using Candidate = WaitingJobs::Candidate;
   const FixedTime& fixed(std::size_t job) const { return std::get<FixedTime>(jobs_[job].work); }
@@ -109,61 +106,48 @@ class Backfill {
   }
 
   bool stopped_at(std::size_t j) const {
-    if (run_.jobs[j].start) options_.note(j, held_[j], *run_.jobs[j].start, *run_.jobs[j].end);
+    if (run_.jobs[j].start)
+      options_.note(j, running_.held(j), *run_.jobs[j].start, *run_.jobs[j].end);
     return run_.jobs[j].start.has_value();
   }
 
   void go_on(const RunningJob& running) {
     const std::size_t j = running.job;
     if (running.on.empty() && !nodes_.fits(jobs_[j].gpus(), rules_.nodes_of(j))) return;
-    if (running.on.empty()) {
-      start(j);
-    } else {
-      held_[j] = running.on;
-      nodes_.take_again(held_[j]);
-      begin(j);
-    }
+    if (running.on.empty()) return start(j);
+    nodes_.take_again(running.on);
+    begin(j, running.on);
   }
 
-  void start(std::size_t j) {
-    held_[j] = nodes_.take(jobs_[j].gpus(), rules_.nodes_of(j));
-    begin(j);
-  }
+  void start(std::size_t j) { begin(j, nodes_.take(jobs_[j].gpus(), rules_.nodes_of(j))); }
 
-  /// On the nodes that it holds.
-  void begin(std::size_t j) {
+  void begin(std::size_t j, std::vector<NodePart> on) {
     settled_ = false;
-    const SimDuration left = options_.time(j, held_[j], left_of(j));
+    running_.start(j, std::move(on), now_);
+    const SimDuration left = options_.time(j, running_.held(j), left_of(j));
     if (!run_.jobs[j].start) run_.jobs[j].start = now_;
-    since_[j] = now_;
     std::erase(claimants_, j);
     run_.jobs[j].end = now_ + left;
     run_.gpu_seconds += to_seconds(left).count() * jobs_[j].whole_gpus();
     ends_.push({now_ + left, j});
-    expect(j, fixed(j).limit ? end_at_limit(j)
-                             : now_ + options_.time(j, held_[j], longest_time(jobs_[j])));
+    running_.expect(j, fixed(j).limit
+                           ? end_at_limit(j)
+                           : now_ + options_.time(j, running_.held(j), longest_time(jobs_[j])));
     rules_.started(j, now_);
   }
 
   void end_first() {
     const auto [at, j] = ends_.top();
     ends_.pop();
-    if (held_[j].empty() || run_.jobs[j].end != at) return;  // it went before
+    if (running_.held(j).empty() || run_.jobs[j].end != at) return;  // it went before
     leave(j, at);
-  }
-
-  void expect(std::size_t j, SimTime end) {
-    expected_.insert({end, j});
-    expected_end_[j] = end;
   }
 
   void leave(std::size_t j, SimTime at) {
     settled_ = false;
-    expected_.erase({expected_end_[j], j});
-    leaving_.erase({expected_end_[j], j});
-    nodes_.give_back(held_[j]);
-    options_.note(j, held_[j], since_[j], at);
-    held_[j] = {};
+    const std::vector<NodePart> held = running_.end(j);
+    nodes_.give_back(held);
+    options_.note(j, held, running_.since(j), at);
     rules_.ended(j, at);
   }
 
@@ -178,7 +162,7 @@ class Backfill {
     const SimDuration cut = *run_.jobs[j].end - now_;
     run_.gpu_seconds -= to_seconds(cut).count() * jobs_[j].whole_gpus();
     const SimDuration done =
-        std::max(SimDuration{0}, fixed(j).time - options_.work(j, held_[j], cut));
+        std::max(SimDuration{0}, fixed(j).time - options_.work(j, running_.held(j), cut));
     left_[j] = fixed(j).time - rules_.kept(done);
     run_.jobs[j].end.reset();
     ++run_.jobs[j].preemptions;
@@ -194,9 +178,7 @@ class Backfill {
     const SimTime at = now_ + rules_.grace(j);
     if (at == now_) return preempt(j);
     if (std::ranges::find(claimants_, claimant) == claimants_.end()) claimants_.push_back(claimant);
-    expected_.erase({expected_end_[j], j});
-    expect(j, at);
-    leaving_.insert({at, j});
+    running_.leave_at(j, at);
   }
 
   /// Those for whom others had a grace go before all that wait: else who left would come back to
@@ -207,7 +189,7 @@ class Backfill {
       if (nodes_.fits(jobs_[j].gpus(), rules_.nodes_of(j)) && rules_.may_start(j)) {
         waiting_.take_out(j);
         start(j);
-      } else if (leaving_.empty()) {
+      } else if (running_.leaving().empty()) {
         std::erase(claimants_, j);
       }
     }
@@ -221,46 +203,17 @@ class Backfill {
     if (j != kNobody) waiting_.add(j);
   }
 
-  /// The fewest running jobs that `j` may preempt go, so that it fits; false: it does not yet, for
-  /// nobody goes or some have a grace. They go in the order of their worth until it fits, beside
-  /// those that were chosen before, and those without whom it fits as well are taken back, the most
-  /// valuable first.
+  /// Running jobs go, so that it fits; false: it does not yet, for nobody goes or some have a
+  /// grace.
   bool make_room(std::size_t j, CellSet cells) {
-    std::vector<std::size_t> victims;
-    SimTime soonest = SimTime::max();
-    for (const auto& [at, running] : expected_) {
-      if (!rules_.may_preempt(j, running) || !on_cells(running, cells)) continue;
-      if (leaving_.contains({at, running})) continue;
-      const SimTime until = rules_.exempt_until(running, since_[running]);
-      if (until > now_)
-        soonest = std::min(soonest, until);
-      else
-        victims.push_back(running);
-    }
-    std::sort(victims.begin(), victims.end(), [&](std::size_t a, std::size_t b) {
-      return std::tuple(rules_.worth(a), since_[b], b) < std::tuple(rules_.worth(b), since_[a], a);
-    });
-    for (const auto& [at, leaving] : leaving_) nodes_.give_back(held_[leaving]);
-    std::size_t gone = 0;
-    while (gone < victims.size() && !nodes_.fits(jobs_[j].gpus(), cells))
-      nodes_.give_back(held_[victims[gone++]]);
-    const bool will_fit = nodes_.fits(jobs_[j].gpus(), cells);
-    std::vector<std::size_t> go;
-    for (std::size_t k = gone; k-- > 0;) {
-      nodes_.take_again(held_[victims[k]]);
-      if (!will_fit || nodes_.fits(jobs_[j].gpus(), cells)) continue;
-      nodes_.give_back(held_[victims[k]]);
-      go.push_back(victims[k]);
-    }
-    for (const std::size_t victim : go) nodes_.take_again(held_[victim]);
-    for (const auto& [at, leaving] : leaving_) nodes_.take_again(held_[leaving]);
-    for (const std::size_t victim : go) choose_to_go(victim, j);
+    const int gpus = jobs_[j].gpus();
+    const Victims victims = victims_for(j, gpus, cells, now_, running_, rules_, nodes_);
+    for (const std::size_t victim : victims.jobs) choose_to_go(victim, j);
     // Where it waits for somebody's exemption to end, the queue is looked at then.
-    if (!will_fit && soonest != SimTime::max()) returns_.push({soonest, kNobody});
-    return nodes_.fits(jobs_[j].gpus(), cells);
+    if (!victims.suffice && victims.soonest_exempt_until != SimTime::max())
+      returns_.push({victims.soonest_exempt_until, kNobody});
+    return nodes_.fits(gpus, cells);
   }
-
-  bool on_cells(std::size_t j, CellSet cells) const { return (rules_.nodes_of(j) & cells) != 0; }
 
   /// In order of priority, but what one job of a lane found out goes for those behind it.
   void look_at_queue() {
@@ -284,7 +237,8 @@ class Backfill {
   /// Whether the last look's refusals and reservations still hold. Who starts behind a reservation
   /// may change the nodes that it gets, and a job that is over its limit moves it.
   bool settled() const {
-    return settled_ && (expected_.empty() || expected_.begin()->first >= now_);
+    const auto& by_end = running_.by_end();
+    return settled_ && (by_end.empty() || by_end.begin()->first >= now_);
   }
 
   /// Nothing else happened since the last look, so nobody else can start, unless one of them comes
@@ -348,17 +302,17 @@ class Backfill {
     const int gpus = jobs_[head.job].gpus();
     std::vector<std::size_t> ended;
     Reservation reserved{head, now_, cells, {}};
-    for (const auto& [at, j] : expected_) {
+    for (const auto& [at, j] : running_.by_end()) {
       if (nodes_.fits(gpus, cells)) break;
       reserved.at = std::max(now_, at);
-      nodes_.give_back(held_[j]);
+      nodes_.give_back(running_.held(j));
       ended.push_back(j);
     }
     const std::vector<NodePart> gets = nodes_.take(gpus, cells);
     for (const NodePart& part : gets)
       reserved.spare.push_back({part.node, nodes_.free_of(part.node)});
     nodes_.give_back(gets);
-    for (const std::size_t j : ended) nodes_.take_again(held_[j]);
+    for (const std::size_t j : ended) nodes_.take_again(running_.held(j));
     reservations_.add(std::move(reserved));
   }
 
@@ -369,7 +323,7 @@ class Backfill {
     const bool fits = nodes_.fits(jobs_[j].gpus(), cells);
     if (fits) {
       start(j);
-      reservations_.took(held_[j], end_at_limit(j));
+      reservations_.took(running_.held(j), end_at_limit(j));
     }
     nodes_.give_back(kept);
     return fits;
@@ -381,15 +335,11 @@ class Backfill {
   QueueRun& run_;
   const FreeNodes empty_;
   FreeNodes nodes_;
-  std::vector<std::vector<NodePart>> held_;  // by job
-  std::vector<SimTime> since_;               // by job: its last start
+  RunningJobs running_;
   std::map<std::size_t, SimDuration> left_;  // of jobs that were preempted
   std::priority_queue<Timed, std::vector<Timed>, std::greater<>> returns_;
   std::priority_queue<Timed, std::vector<Timed>, std::greater<>> ends_;
-  std::set<Timed> expected_;  // of running jobs, their ends at the limit, or of their grace
-  std::vector<SimTime> expected_end_;   // by job, the same
-  std::set<Timed> leaving_;             // jobs that were chosen to go, and when
-  std::vector<std::size_t> claimants_;  // jobs that wait for them
+  std::vector<std::size_t> claimants_;  // jobs that wait for those that were chosen to go
   WaitingJobs waiting_;
   std::vector<Timed> due_from_;       // with an overflow: when each job has waited too long
   std::size_t due_ = 0;               // of them, the first that has not yet

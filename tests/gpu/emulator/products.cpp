@@ -1,4 +1,4 @@
-#include "executor/cuda/products.h"
+#include "executor/cuda/layers/products.h"
 
 // cuBLASLt's place in the emulator: plain loops, sums in double.
 namespace reckon::cuda {

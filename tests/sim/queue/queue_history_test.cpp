@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
+#include "sim/queue/job_story.h"
 #include "sim/queue/queue_question.h"
 
 using namespace reckon;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "sim/step/network/fluid.h"
+#include "sim/step/network/fluid/fluid.h"
 #include "support/network_cases.h"
 
 using namespace reckon;

@@ -1,4 +1,4 @@
-#include "sim/step/network/fluid.h"
+#include "sim/step/network/fluid/fluid.h"
 
 #include <catch2/catch.hpp>
 

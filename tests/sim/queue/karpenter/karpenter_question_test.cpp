@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "sim/queue/job_story.h"
 #include "sim/queue/trace.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 
