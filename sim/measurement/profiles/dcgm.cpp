@@ -103,7 +103,7 @@ Header header_in(std::string_view line) {
 using FieldValues = std::array<std::optional<double>, kFieldCount>;
 
 /// DCGM writes a value that it does not have as a number from 2^47 (of a real) or near 2^63 (of an
-/// integer) on [dcgm_structs.h: DCGM_FP64_BLANK, DCGM_INT64_BLANK].
+/// integer) on [DCGM_FP64_BLANK and DCGM_INT64_BLANK of its API].
 bool is_no_value(std::string_view word) {
   if (word.empty() || word == "N/A" || word == "NaN") return true;
   constexpr double kBlank = 140737488355328.0;
