@@ -146,8 +146,8 @@ bool read_fields(Reader& reader, const YamlNode& node, const Fields<T>& table, T
       reader.report_duplicate(node, entry);
     } else if (entry.key == found->former && node.has(found->key)) {
       reader.error(entry.key_at,
-                   fmt::format("'{}' is '{}' of earlier releases: one of them is enough", entry.key,
-                               found->key));
+                   fmt::format("'{}' is '{}' of earlier releases", entry.key, found->key),
+                   "one of the two is enough");
     } else {
       const Reader::Scope scope(reader, found->key, place_of(entry), &*found);
       found->read(reader, entry.value, target);
