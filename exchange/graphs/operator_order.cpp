@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <boost/graph/compressed_sparse_row_graph.hpp>
+#include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/depth_first_search.hpp>
 #include <boost/graph/strong_components.hpp>
 #include <boost/graph/topological_sort.hpp>
@@ -21,7 +21,7 @@ namespace reckon {
 namespace {
 
 /// Vertex i is operator i; an edge leads to the operator that makes what it takes.
-using OperatorEdges = boost::compressed_sparse_row_graph<boost::directedS>;
+using OperatorEdges = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
 
 class OperatorSorter {
  public:
@@ -34,7 +34,7 @@ class OperatorSorter {
     for (std::size_t i = 0; i < nodes_.size(); ++i)
       for (const std::string& input : nodes_[i].inputs)
         if (const auto maker = maker_of(input, i)) ends.emplace_back(i, *maker);
-    edges_ = OperatorEdges(boost::edges_are_sorted, ends.begin(), ends.end(), nodes_.size());
+    edges_ = OperatorEdges(ends.begin(), ends.end(), nodes_.size());
   }
 
   Expected<std::vector<std::size_t>> needed() const {
