@@ -19,7 +19,7 @@ struct CompletionOptions : Files {
 };
 
 /// "table|json" -> "table json"; "" where the value is free.
-std::string words_of(const std::string& value) {
+std::string words_of_option(const std::string& value) {
   const bool choice = std::none_of(value.begin(), value.end(),
                                    [](unsigned char c) { return std::isupper(c) != 0; });
   std::string out = choice ? value : "";
@@ -34,7 +34,7 @@ std::string bash() {
     std::string options, values;
     for (const OptionText& option : command.options()) {
       options += (options.empty() ? "--" : " --") + option.name;
-      if (const std::string words = words_of(option.value); !words.empty())
+      if (const std::string words = words_of_option(option.value); !words.empty())
         values += fmt::format("        --{}) words=\"{}\" ;;\n", option.name, words);
       else if (option.value == "DIR")
         values += fmt::format("        --{}) kind=\"directory\" ;;\n", option.name);
@@ -99,7 +99,7 @@ std::string zsh() {
     std::string arguments;
     for (const OptionText& option : command.options()) {
       arguments += fmt::format(" \\\n        '--{}[{}]", option.name, zsh_text(option.help));
-      if (const std::string words = words_of(option.value); !words.empty())
+      if (const std::string words = words_of_option(option.value); !words.empty())
         arguments += fmt::format(":value:({})", words);
       else if (option.value == "DIR")
         arguments += ":directory:_files -/";

@@ -92,9 +92,9 @@ void write_html(const Plan& plan, const Forecast& forecast, const NetworkModel& 
 }
 
 /// Files besides the answer.
-void write_files(const SimulateOptions& options, const Plan& plan, const Forecast& forecast,
-                 const NetworkModel& network, const Sweep* alternatives,
-                 const ServingForecast* serving) {
+void write_forecast_files(const SimulateOptions& options, const Plan& plan,
+                          const Forecast& forecast, const NetworkModel& network,
+                          const Sweep* alternatives, const ServingForecast* serving) {
   const std::string& file = options.files.front();
   if (!options.trace.empty() && !forecast.feasible)
     print_error(fmt::format("no {}: what does not fit in memory has no timeline\n", options.trace));
@@ -163,8 +163,8 @@ int simulate_one(const SimulateOptions& options, const LoadedCatalog& catalog,
   const auto& [forecast, serving] = answer;
   if (alternatives == nullptr) print(answer_text(answer, options.format));
   if (forecast)
-    write_files(options, *loaded.plan, *forecast, network, alternatives,
-                serving ? &*serving : nullptr);
+    write_forecast_files(options, *loaded.plan, *forecast, network, alternatives,
+                         serving ? &*serving : nullptr);
   return kDone;
 }
 

@@ -13,15 +13,11 @@ endfunction()
 # Several sources of a target compiled as one: headers are parsed and templates instantiated once for all of them. Each
 # source still stands by itself (RECKON_UNITY=OFF, as for clang-tidy), so names in unnamed namespaces are a folder's own.
 #
-# reckon_unity(target [sources]): so many sources at a time. A name that two sources of a group have, with parameters that both
-# fit, may be taken for the other's without a word: at 24 the libraries printed JSON that was none.
+# A function in an unnamed namespace has a name of its own in its library (scripts/own-names, a part of `make lint`): in one
+# group the other file's would be an overload, which a call may take without a word.
 function(reckon_unity target)
   if(RECKON_UNITY)
-    set(sources 12)
-    if(ARGC GREATER 1)
-      set(sources ${ARGV1})
-    endif()
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${sources})
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 24)
   endif()
 endfunction()
 

@@ -39,7 +39,7 @@ bool contains(std::string_view key, std::string_view part) {
 }
 
 /// Which measurement tells the assumption; nullopt: none does.
-std::optional<MeasurementKind> kind_of(const PlanAssumption& a) {
+std::optional<MeasurementKind> measurement_of(const PlanAssumption& a) {
   const std::string_view key = a.key;
   if (contains(key, ".network_link.") || contains(key, ".machine.network"))
     return MeasurementKind::network;
@@ -83,7 +83,7 @@ std::vector<Contender> contenders(const Question& question, const Catalog& catal
 /// property of the accelerator, which its name says.
 bool tells(MeasurementKind kind, const Contender& on, const Contender& of,
            const PlanAssumption& a) {
-  if (kind_of(a) != kind) return false;
+  if (measurement_of(a) != kind) return false;
   const bool of_accelerator = contains(a.key, ".efficiency.") || contains(a.key, ".accelerator.");
   if (!of_accelerator && a.key.starts_with("pools.") &&
       on.plan->hardware.provider != of.plan->hardware.provider)
@@ -102,7 +102,7 @@ bool tells(MeasurementKind kind, const Contender& on, const Contender& of,
 /// All that it would tell on `of` it tells on `on`.
 bool tells_all(MeasurementKind kind, const Contender& on, const Contender& of) {
   return std::ranges::all_of(of.assumptions, [&](const PlanAssumption& a) {
-    return kind_of(a) != kind || tells(kind, on, of, a);
+    return measurement_of(a) != kind || tells(kind, on, of, a);
   });
 }
 

@@ -120,7 +120,7 @@ void write(OneLine& out, const PoolSpec& pool) {
   // Parameter servers are bought on demand unless something else is said.
   if (pool.role != Role::parameter_server || pool.pricing != CapacityType::on_demand)
     out.key("pricing").text(to_text(pool.pricing));
-  if (!pool.fallback_for.empty()) out.key("stands_in_for").text(pool.fallback_for);
+  if (!pool.fallback_for.empty()) out.key("fallback_for").text(pool.fallback_for);
   if (pool.after) out.key("after").text(duration_word(*pool.after));
   out.end_map();
 }

@@ -98,7 +98,7 @@ class Changes {
     pools.push_back(spot);
     if (!offer_.mix.patience) return pools;
     PoolSpec fallback = std::move(spot);
-    fallback.name = name + "-stand-in";
+    fallback.name = name + "-fallback";
     fallback.pricing = CapacityType::on_demand;
     fallback.fallback_for = name;
     fallback.after = offer_.mix.patience;

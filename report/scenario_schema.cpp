@@ -185,6 +185,12 @@ Json block(const std::vector<const FieldInfo*>& fields, bool complete) {
   Json properties = Json::object(), required = Json::array();
   for (const FieldInfo* field : fields) {
     properties[std::string(field->key)] = property(*field, complete);
+    if (!field->former.empty()) {
+      Json former = schema_of(field->form, complete);
+      former["description"] = fmt::format("Earlier releases' word for {}.", field->key);
+      former["deprecated"] = true;
+      properties[std::string(field->former)] = std::move(former);
+    }
     if (complete && field->required) required.push_back(field->key);
   }
   Json out{{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};

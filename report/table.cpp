@@ -23,7 +23,7 @@ std::string share_text(double part, double whole) {
   return whole > 0 ? fmt::format("{:.1f} %", 100 * part / whole) : "";
 }
 
-std::string answer(const Forecast& f) {
+std::string forecast_answer(const Forecast& f) {
   Columns answer(Columns::Kind::facts);
   answer.row({"time", time_range(f.time_seconds)});
   if (f.cost_usd) {
@@ -256,9 +256,9 @@ std::string does_not_fit(const Forecast& f) {
 std::string forecast_table(const Forecast& f, int width) {
   const std::string title = f.scenario + "\n";
   if (!f.feasible) return title + does_not_fit(f) + warnings(f, width);
-  return title + answer(f) + jobs(f) + step(f) + evidence_section(f.evidence, width) + cost(f) +
-         time_spent(f) + interruptions(f, width) + assumptions(f, width) + calibrations(f, width) +
-         warnings(f, width);
+  return title + forecast_answer(f) + jobs(f) + step(f) + evidence_section(f.evidence, width) +
+         cost(f) + time_spent(f) + interruptions(f, width) + assumptions(f, width) +
+         calibrations(f, width) + warnings(f, width);
 }
 
 }  // namespace reckon

@@ -55,7 +55,7 @@ int print_tables(std::string_view command, const CatalogOptions& options,
   return kDone;
 }
 
-int list(const Catalog& catalog, const CatalogOptions& options) {
+int print_list(const Catalog& catalog, const CatalogOptions& options) {
   const std::vector<std::string> kinds = catalog_kinds();
   if (options.files.size() < 2) {
     CatalogTable table{"", {"kind", "entries"}, {}};
@@ -73,7 +73,7 @@ int list(const Catalog& catalog, const CatalogOptions& options) {
   return print_tables("catalog list", options, std::array{*table});
 }
 
-int show(const Catalog& catalog, const CatalogOptions& options) {
+int print_shown(const Catalog& catalog, const CatalogOptions& options) {
   if (options.files.size() != 2) throw UsageError("catalog show takes one name");
   const std::string& name = options.files[1];
   const std::vector<CatalogTable> tables = show_catalog(catalog, name);
@@ -102,8 +102,8 @@ int run_catalog(const Command& self, std::span<const std::string> arguments) {
     options->catalogs.insert(options->catalogs.end(), options->files.begin() + 1,
                              options->files.end());
   const auto catalog = checked(load_catalogs(*options));
-  if (action == "list") return list(catalog, *options);
-  if (action == "show") return show(catalog, *options);
+  if (action == "list") return print_list(catalog, *options);
+  if (action == "show") return print_shown(catalog, *options);
   const auto count = [](const auto& entries) { return static_cast<std::int64_t>(entries.size()); };
   if (options->format == OutputFormat::json)
     return print_tables(

@@ -30,7 +30,7 @@ struct Answers {
   CheckedAnswer again, edited, repriced;
 };
 
-planner::LockedSampling locked(const Sampling& s) { return {s.seed, s.replications}; }
+planner::LockedSampling check_locked(const Sampling& s) { return {s.seed, s.replications}; }
 
 Sampling sampling_of(const planner::LockedSampling& locked, const Sampling& today) {
   Sampling then = today;
@@ -47,7 +47,7 @@ CheckedAnswer answer_or_none(Expected<ScenarioFile> scenario, const LoadedCatalo
   return loaded ? check_answer(*loaded, sampling, network) : CheckedAnswer{};
 }
 
-std::set<std::string> providers_of(const LoadedScenario& loaded) {
+std::set<std::string> providers_of_lock(const LoadedScenario& loaded) {
   std::set<std::string> providers;
   if (loaded.plan) providers.insert(loaded.plan->provider.name);
   if (loaded.serving) providers.insert(loaded.serving->cluster.provider.name);
@@ -92,7 +92,8 @@ CheckedAnswer check_answer(const LoadedScenario& loaded, const Sampling& samplin
 }
 
 planner::LockedForecast locked_forecast(const CheckedAnswer& answer, const Sampling& sampling) {
-  planner::LockedForecast forecast{locked(sampling), answer.time_seconds, answer.cost_usd, {}};
+  planner::LockedForecast forecast{
+      check_locked(sampling), answer.time_seconds, answer.cost_usd, {}};
   for (const CheckedExpectation& e : answer.expectations)
     forecast.expect.push_back({e.result.text, e.result.value, e.result.passed});
   return forecast;
@@ -109,7 +110,7 @@ Expected<void> attribute_changes(const planner::Lock& lock, const CheckSetting& 
   const auto files = changed_files(lock, file, *text);
   const Sampling then = sampling_of(lock.forecast->sampling, setting.sampling);
   changes.edited =
-      *text != lock.scenario.text || locked(setting.sampling) != lock.forecast->sampling;
+      *text != lock.scenario.text || check_locked(setting.sampling) != lock.forecast->sampling;
 
   Answers at{today, today, today};
   const auto of_today = [&](const LoadedCatalog& catalog) {
@@ -190,7 +191,7 @@ Expected<planner::Lock> lock_of_check(const std::string& file, const CheckSettin
   auto text = locked_text(file, setting.changes);
   if (!text) return tl::unexpected(std::move(text.error()));
   LockSubject subject{
-      .file = file, .text = std::move(*text), .providers = providers_of(loaded), .used = {}};
+      .file = file, .text = std::move(*text), .providers = providers_of_lock(loaded), .used = {}};
   if (loaded.plan && loaded.plan->evidence)
     for (const ComparableRun& run : loaded.plan->evidence->runs) subject.used.push_back(run.id);
   planner::Lock lock = lock_of(subject, setting.choice, setting.catalog);

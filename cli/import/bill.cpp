@@ -25,7 +25,7 @@ BillTag tag_of(const std::string& text) {
 }
 
 /// Parts of one bill: a report comes in several files.
-Bill joined(std::vector<Bill> bills) {
+Bill joined_names(std::vector<Bill> bills) {
   Bill all = std::move(bills.front());
   for (std::size_t k = 1; k < bills.size(); ++k) {
     Bill& next = bills[k];
@@ -60,7 +60,7 @@ Bill read_bills(const std::vector<std::string>& files, const std::string& tag_te
       mistakes.insert(mistakes.end(), bill.error().begin(), bill.error().end());
   }
   if (!mistakes.empty()) throw WrongInput(std::move(mistakes));
-  return joined(std::move(bills));
+  return joined_names(std::move(bills));
 }
 
 int import_bill(const std::vector<std::string>& files, const BillOptions& options,

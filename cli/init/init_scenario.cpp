@@ -51,7 +51,7 @@ std::string as_yaml(std::string_view name) {
 }
 
 /// "epochs: 90" -> "90 epochs".
-std::string in_words(const std::string& length) {
+std::string duration_in_words(const std::string& length) {
   const std::size_t colon = length.find(": ");
   return length.substr(colon + 2) + " " + length.substr(0, colon);
 }
@@ -117,7 +117,7 @@ std::string text_of(const InitAnswers& answers, const Draft& d, const Catalog& c
       "# Written by `reckon init`. Answer it with `reckon simulate` on this file; what else may "
       "stand\n"
       "# here says `reckon schema`.\n",
-      answers.model, in_words(answers.length), what);
+      answers.model, duration_in_words(answers.length), what);
   out += assumed_text(answers, d);
   out += fmt::format("name: {}\n", as_yaml(fmt::format("{}-{}-{}", lowered(answers.model),
                                                        bare ? "cpu" : lowered(answers.accelerator),

@@ -14,14 +14,15 @@
 namespace reckon::cli {
 namespace {
 
-void add(Diagnostics& problems, const Expected<void>& read) {
+void add_layer(Diagnostics& problems, const Expected<void>& read) {
   if (!read) problems.insert(problems.end(), read.error().begin(), read.error().end());
 }
 
 Diagnostics read_evidence(EvidenceFiles& evidence,
                           const std::vector<std::filesystem::path>& layers) {
   Diagnostics problems;
-  for (const std::filesystem::path& layer : layers) add(problems, evidence.add_catalog(layer));
+  for (const std::filesystem::path& layer : layers)
+    add_layer(problems, evidence.add_catalog(layer));
   return problems;
 }
 
@@ -34,7 +35,7 @@ Diagnostics read_evidence(EvidenceFiles& evidence, const std::vector<std::filesy
                           const CatalogChoice& choice) {
   Diagnostics problems = read_evidence(evidence, layers);
   const auto known = static_cast<std::ptrdiff_t>(evidence.problems().size());
-  for (const std::string& file : choice.evidence) add(problems, evidence.add_runs(file));
+  for (const std::string& file : choice.evidence) add_layer(problems, evidence.add_runs(file));
   report({evidence.problems().begin() + known, evidence.problems().end()});  // rows left out
   for (const std::string& name : choice.without_evidence) {
     if (evidence.leave_out(name) > 0) continue;

@@ -47,17 +47,17 @@ BestFigures searched(planner::Base base, const LoadedCatalog& catalog, const Loc
   return answer ? figures_of(*answer) : BestFigures{};
 }
 
-planner::LockedSampling sampling_of(const planner::PlannerOptions& how) {
+planner::LockedSampling sampling_of_question(const planner::PlannerOptions& how) {
   return {how.seed, how.replications};
 }
 
-std::set<std::string> providers_of(const planner::Question& question, const Plan& best) {
+std::set<std::string> providers_of_plan(const planner::Question& question, const Plan& best) {
   std::set<std::string> of{best.provider.name, question.file.scenario.cluster.provider.name};
   for (const Provider& provider : question.may.providers) of.insert(provider.name);
   return of;
 }
 
-std::string text_of(const planner::Base& base) {
+std::string text_of_lock(const planner::Base& base) {
   constexpr std::array<std::string_view, 1> kInIt{"extends"};
   return flat_scenario(base.text, base.name, base.overrides, base.layers, kInIt).value();  // read
 }
@@ -81,15 +81,15 @@ Expected<void> write_plan_lock(const LockedQuestion& of, const planner::Answer& 
                                  std::filesystem::path(file).parent_path());
   if (!text) return tl::unexpected(std::move(text.error()));
   LockSubject subject{.file = file,
-                      .text = text_of(of.question.base),
-                      .providers = providers_of(of.question, best),
+                      .text = text_of_lock(of.question.base),
+                      .providers = providers_of_plan(of.question, best),
                       .used = {}};
   if (best.evidence)
     for (const ComparableRun& run : best.evidence->runs) subject.used.push_back(run.id);
   planner::Lock lock = lock_of(subject, of.options, of.catalog);
   lock.forecast = forecast_alone(of);
   const Forecast& forecast = first.result.forecast;
-  lock.plan = planner::LockedPlan{.sampling = sampling_of(of.how),
+  lock.plan = planner::LockedPlan{.sampling = sampling_of_question(of.how),
                                   .objective = std::string(to_text(answer.objective)),
                                   .score = first.result.score,
                                   .file = std::move(*text),
@@ -104,9 +104,9 @@ Expected<AttributedScore> attribute_score(const LockedQuestion& of, const planne
   LockedCatalogs catalogs(lock, of.options, of.catalog);
   InputChanges changes = catalogs.changes();
   const planner::Base& base = of.question.base;
-  changes.edited =
-      text_of(base) != lock.scenario.text || sampling_of(of.how) != lock.plan->sampling;
-  const auto files = changed_files(lock, base.name, text_of(base));
+  changes.edited = text_of_lock(base) != lock.scenario.text ||
+                   sampling_of_question(of.how) != lock.plan->sampling;
+  const auto files = changed_files(lock, base.name, text_of_lock(base));
   const BestFigures now = figures_of(answer);
   BestFigures again = now, edited = now, repriced = now;
   if (changes.any()) {

@@ -39,8 +39,8 @@ std::vector<std::string> overrides_of(const PlanOptions& options) {
   return out;
 }
 
-planner::CommandWords words_of(const PlanOptions& options,
-                               const std::vector<std::string>& overrides) {
+planner::CommandWords words_of_answer(const PlanOptions& options,
+                                      const std::vector<std::string>& overrides) {
   planner::CommandWords out;
   for (const auto& layer : options.layers)
     out.file_options += fmt::format(" --layer {}", shell_file(layer.string()));
@@ -252,7 +252,7 @@ Expected<planner::Base> plan_base(const PlanOptions& options, const Catalog& cat
   planner::Base base;
   base.overrides = overrides_of(options);
   base.layers = options.layers;
-  base.words = words_of(options, base.overrides);
+  base.words = words_of_answer(options, base.overrides);
   base.complete = [](ScenarioFile& file) {
     print_in_its_currency(file);
     return resolve_model_files(file);

@@ -41,7 +41,8 @@ std::string next_step(const RunCheck& check, const std::vector<Judged>& all, con
   return "";
 }
 
-std::string as_text(const RunCheck& check, const std::vector<Judged>& all, const fs::path& run) {
+std::string run_as_text(const RunCheck& check, const std::vector<Judged>& all,
+                        const fs::path& run) {
   std::string out = run.string() + "\n\n";
   for (const Judged& j : all) {
     std::string name = j.finding.name;
@@ -58,7 +59,8 @@ std::string as_text(const RunCheck& check, const std::vector<Judged>& all, const
   return out + next_step(check, all, run);
 }
 
-std::string as_json(const RunCheck& check, const std::vector<Judged>& all, const fs::path& run) {
+std::string run_as_json(const RunCheck& check, const std::vector<Judged>& all,
+                        const fs::path& run) {
   Json findings = Json::array();
   for (const Judged& j : all)
     findings.push_back({{"name", j.finding.name},
@@ -98,7 +100,7 @@ int run_doctor_of(const std::string& name, bool check, OutputFormat format) {
     all.back().repaired = true;
   }
   if (removes_lock) lock->remove(run);
-  print(format == OutputFormat::json ? as_json(found, all, run) : as_text(found, all, run));
+  print(format == OutputFormat::json ? run_as_json(found, all, run) : run_as_text(found, all, run));
   for (const Judged& j : all)
     if (j.finding.state != State::sound && !j.repaired) return kAnswerIsNo;
   return kDone;

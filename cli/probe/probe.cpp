@@ -80,39 +80,39 @@ class Now {
   }
 };
 
-void add(std::vector<ProbeRecord>& all, std::vector<ProbeRecord> more) {
+void add_measured(std::vector<ProbeRecord>& all, std::vector<ProbeRecord> more) {
   std::ranges::move(more, std::back_inserter(all));
 }
 
-std::vector<ProbeRecord> measure(const ProbeRequest& request, const ProbeBench& bench,
-                                 const MachineRecord& machine) {
+std::vector<ProbeRecord> measure_machine(const ProbeRequest& request, const ProbeBench& bench,
+                                         const MachineRecord& machine) {
   constexpr double kTriadArray = 64 << 20, kShareOfMemory = 1.0 / 16;
   const Bytes array{std::min(kTriadArray, machine.memory.v * kShareOfMemory)};
   constexpr Bytes kCheckpoint{64 << 20};
   Now now;
   std::vector<ProbeRecord> all;
   now.is("memory");
-  add(all, probe_memory(bench, array));
-  add(all, probe_copies(bench, array));
-  add(all, probe_dispatch(bench));
+  add_measured(all, probe_memory(bench, array));
+  add_measured(all, probe_copies(bench, array));
+  add_measured(all, probe_dispatch(bench));
   now.is("matrix products");
-  add(all, probe_matrix_products(bench));
+  add_measured(all, probe_matrix_products(bench));
   if (request.model) {
     now.is("the model's layers");
-    add(all, probe_model(bench, *request.model, request.batch));
+    add_measured(all, probe_model(bench, *request.model, request.batch));
   }
   now.is("data loading");
-  add(all, probe_data_loading(bench, std::filesystem::temp_directory_path()));
+  add_measured(all, probe_data_loading(bench, std::filesystem::temp_directory_path()));
   if (!request.checkpoint_directory.empty()) {
     now.is("checkpoints");
-    add(all, probe_checkpoints(bench, request.checkpoint_directory, kCheckpoint));
+    add_measured(all, probe_checkpoints(bench, request.checkpoint_directory, kCheckpoint));
   }
   if (request.processes > 1) {
     now.is("collectives");
     constexpr double kShareOfAnItem = 1.0 / 3;  // there are thirty of them
-    add(all, probe_between_processes({.processes = request.processes,
-                                      .budget = kShareOfAnItem * request.rule.budget,
-                                      .device = request.device}));
+    add_measured(all, probe_between_processes({.processes = request.processes,
+                                               .budget = kShareOfAnItem * request.rule.budget,
+                                               .device = request.device}));
   }
   return all;
 }
@@ -124,7 +124,7 @@ void measure_gpu(const ProbeRequest& request, Measurements& probe) {
   now.is("the GPU");
   DeviceProbe gpu =
       probe_device(request.rule, request.model ? &*request.model : nullptr, request.batch);
-  add(probe.probes, std::move(gpu.records));
+  add_measured(probe.probes, std::move(gpu.records));
   probe.machines.front().device_drift = gpu.drift;
 }
 
@@ -140,7 +140,7 @@ Measurements probe_machine(const ProbeRequest& request, int threads) {
   machine.threads = workers.count();
   machine.hertz_before = cpu_frequency();
   const ProbeRecord first = probe_reference_product(bench);
-  out.probes = measure(request, bench, machine);
+  out.probes = measure_machine(request, bench, machine);
   const ProbeRecord last = probe_reference_product(bench);
   machine.hertz_after = cpu_frequency();
   machine.throttled = throttled_time(groups) - throttled_before;
@@ -150,7 +150,7 @@ Measurements probe_machine(const ProbeRequest& request, int threads) {
   return out;
 }
 
-std::string lines_of(const Measurements& probe) {
+std::string lines_of_probe(const Measurements& probe) {
   std::string out;
   for (const MachineRecord& r : probe.machines) out += to_line(r);
   for (const AcceleratorRecord& r : probe.accelerators) out += to_line(r);
@@ -158,11 +158,11 @@ std::string lines_of(const Measurements& probe) {
   return out;
 }
 
-void answer(const ProbeOptions& options, const Measurements& probe, const GpuAnswer& gpu) {
+void probe_answer(const ProbeOptions& options, const Measurements& probe, const GpuAnswer& gpu) {
   const std::string& out = options.out;
-  if (!out.empty()) write_file(out, lines_of(probe));
+  if (!out.empty()) write_file(out, lines_of_probe(probe));
   if (out == "-") return;
-  print(options.format == OutputFormat::json ? lines_of(probe) : probe_table(probe, gpu));
+  print(options.format == OutputFormat::json ? lines_of_probe(probe) : probe_table(probe, gpu));
 }
 
 }  // namespace
@@ -177,14 +177,14 @@ int run_probe(const Command& self, std::span<const std::string> arguments) {
   if (const auto me = probe_identity()) {
     Measurements probe;
     probe.probes = probe_as_member(*me, request.rule, request.device);
-    if (me->rank == 0) answer(*options, probe, {});
+    if (me->rank == 0) probe_answer(*options, probe, {});
     return kDone;
   }
   Measurements probe = probe_machine(request, options->threads);
   measure_gpu(request, probe);
   NvmlAnswer gpus = ask_nvml();  // at once: its clocks are still those of work
   probe.accelerators = std::move(gpus.accelerators);
-  answer(*options, probe, {.none = std::move(gpus.problem), .not_measured = request.no_gpu});
+  probe_answer(*options, probe, {.none = std::move(gpus.problem), .not_measured = request.no_gpu});
   return kDone;
 }
 

@@ -93,7 +93,7 @@ Trained trained(const ModelExportOptions& options, const RunDirectory& run) {
   return trained_in(checked(*artifact), run.plan().string());
 }
 
-YamlNode* value_of(YamlNode* map, std::string_view key) {
+YamlNode* entry_of(YamlNode* map, std::string_view key) {
   if (map == nullptr) return nullptr;
   for (YamlNode::Entry& entry : map->entries)
     if (entry.key == key) return &entry.value;
@@ -109,7 +109,7 @@ struct VersionText {
 /// with it.
 VersionText to_go(const std::string& plan, const fs::path& directory) {
   YamlNode root = checked(parse_yaml(plan, "plan.yaml"));
-  YamlNode* config = value_of(value_of(value_of(&root, "workload"), "model"), "huggingface");
+  YamlNode* config = entry_of(entry_of(entry_of(&root, "workload"), "model"), "huggingface");
   if (config == nullptr) return {plan, {}};
   fs::path file = directory / config->text;
   if (fs::is_directory(file)) file /= "config.json";

@@ -67,7 +67,7 @@ std::string serve_help() {
 }
 
 /// The network that a version's plan.yaml describes.
-ModelGraph network_of(const ModelVersion& version, const LoadedCatalog& catalog) {
+ModelGraph served_network(const ModelVersion& version, const LoadedCatalog& catalog) {
   auto plan = read_plan(version.plan().string(), {}, catalog);
   if (!plan)
     throw ModelVersionError(
@@ -92,8 +92,8 @@ int run_serve(std::span<const std::string> words) {
   serving.rules.wait = std::chrono::duration_cast<std::chrono::microseconds>(options.batch_wait);
   if (!options.token_file.empty()) serving.token = read_token_file(options.token_file);
   const LoadedCatalog catalog = checked(load_catalogs(options));
-  worker::run_serving(serving,
-                      [&](const ModelVersion& version) { return network_of(version, catalog); });
+  worker::run_serving(
+      serving, [&](const ModelVersion& version) { return served_network(version, catalog); });
   return kDone;
 }
 

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 
+#include "exchange/graphs/operator_check.h"
 #include "exchange/graphs/operator_layers.h"
+#include "exchange/graphs/operator_order.h"
+#include "sim/model/layer_graph.h"
 #include "sim/model/shapes.h"
 
 namespace reckon {
 namespace {
-
-constexpr std::size_t kMostNodes = 200'000;
 
 /// Without the batch of one.
 Shape of_sample(const Shape& shape) {
@@ -23,12 +24,13 @@ class Importer {
   explicit Importer(const OperatorGraph& graph) : graph_(graph) {}
 
   Expected<ImportedGraph> run() {
-    check();
-    if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
-    find_needed();
+    if (auto errors = check_operators(graph_); !errors.empty())
+      return tl::unexpected<Diagnostics>(std::move(errors));
+    const auto order = needed_operators(graph_);
+    if (!order) return tl::unexpected<Diagnostics>(order.error());
+    find_needed(*order);
     for (const std::string& input : graph_.inputs) add_input(input);
-    for (const GraphNode& node : graph_.nodes)
-      if (needed_node(node)) add_node(node);
+    for (const std::size_t i : *order) add_node(graph_.nodes[i]);
     add_losses();
     if (!errors_.empty()) return tl::unexpected<Diagnostics>(std::move(errors_));
     leave_out_unused();
@@ -47,35 +49,13 @@ class Importer {
       errors_.push_back({.what = std::move(what), .hint = std::move(hint)});
   }
 
-  void check() {
-    if (graph_.nodes.size() > kMostNodes)
-      return error(fmt::format("the graph has {} operators", graph_.nodes.size()),
-                   fmt::format("{} can be read", kMostNodes));
-    if (graph_.inputs.empty()) error("the graph has no input", "an input has a shape");
-    if (graph_.outputs.empty()) error("the graph has no output");
-    for (const std::string& input : graph_.inputs) {
-      const auto shape = graph_.values.find(input);
-      if (shape == graph_.values.end()) {
-        error(fmt::format("the shape of input '{}' is not known", input));
-      } else if (shape->second.empty() || shape->second.front() != 1) {
-        error(fmt::format("input '{}' is {}: its first axis is no batch of one", input,
-                          to_text(shape->second)),
-              "export the graph for one sample");
-      } else if (std::ranges::any_of(shape->second, [](std::int64_t n) { return n < 1; })) {
-        error(fmt::format("input '{}' is {}", input, to_text(shape->second)));
-      }
+  /// The values that the needed operators take, and the outputs.
+  void find_needed(std::span<const std::size_t> operators) {
+    needed_.insert(graph_.outputs.begin(), graph_.outputs.end());
+    for (const std::size_t i : operators) {
+      const GraphNode& node = graph_.nodes[i];
+      if (!is_shape_kind(node.kind)) needed_.insert(node.inputs.begin(), node.inputs.end());
     }
-  }
-
-  void find_needed() {
-    for (const std::string& output : graph_.outputs) needed_.insert(output);
-    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node)
-      if (needed_node(*node) && !is_shape_kind(node->kind))
-        needed_.insert(node->inputs.begin(), node->inputs.end());
-  }
-  bool needed_node(const GraphNode& node) const {
-    return std::ranges::any_of(node.outputs,
-                               [&](const std::string& out) { return needed_.contains(out); });
   }
 
   LayerId add(const std::string& wanted, LayerOp op, std::vector<LayerId> inputs) {
@@ -297,11 +277,7 @@ class Importer {
 
   /// What only shapes were asked of, or what an alias goes around.
   void leave_out_unused() {
-    std::vector<bool> used(layers_.size());
-    used.back() = true;  // the loss
-    for (std::size_t i = layers_.size(); i-- > 0;)
-      if (used[i])
-        for (LayerId id : layers_[i].inputs) used[index(id)] = true;
+    const std::vector<bool> used = LayerGraph(layers_).ancestors(layers_.size() - 1);  // the loss
     std::vector<LayerId> now(layers_.size());
     std::vector<Layer> kept;
     for (std::size_t i = 0; i < layers_.size(); ++i) {

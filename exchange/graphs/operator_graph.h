@@ -27,7 +27,7 @@ struct OperatorGraph {
   std::map<std::string, Shape> weights;  // what is trained
   std::set<std::string> constants;       // other numbers that the file holds
   std::set<std::string> integers;        // values that are no real numbers
-  std::vector<GraphNode> nodes;          // each behind what it takes
+  std::vector<GraphNode> nodes;
 };
 
 /// Operators that have no layer kind and no product: counted as a pass over memory.

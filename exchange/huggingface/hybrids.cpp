@@ -16,7 +16,7 @@ LanguageNetwork language(std::int64_t hidden, std::int64_t vocabulary, bool tied
   return n;
 }
 
-std::int64_t blocks_of(ConfigJson& c) {
+std::int64_t hybrid_blocks_of(ConfigJson& c) {
   return bounded(c, "num_hidden_layers", c.number("num_hidden_layers", std::nullopt), kMostBlocks);
 }
 
@@ -40,7 +40,7 @@ std::int64_t rank_of(ConfigJson& c, const char* key, std::int64_t hidden) {
 
 /// modeling_mamba.py. No feed-forward parts.
 LanguageNetwork mamba(ConfigJson& c) {
-  const std::int64_t layers = blocks_of(c), hidden = c.number("hidden_size", std::nullopt);
+  const std::int64_t layers = hybrid_blocks_of(c), hidden = c.number("hidden_size", std::nullopt);
   LanguageNetwork n =
       language(hidden, c.number("vocab_size", std::nullopt), c.flag("tie_word_embeddings", true));
   MambaPart m;
@@ -57,7 +57,7 @@ LanguageNetwork mamba(ConfigJson& c) {
 
 /// modeling_mamba2.py.
 LanguageNetwork mamba2(ConfigJson& c) {
-  const std::int64_t layers = blocks_of(c), hidden = c.number("hidden_size", std::nullopt);
+  const std::int64_t layers = hybrid_blocks_of(c), hidden = c.number("hidden_size", std::nullopt);
   LanguageNetwork n =
       language(hidden, c.number("vocab_size", std::nullopt), c.flag("tie_word_embeddings", false));
   Mamba2Part m;

@@ -124,7 +124,7 @@ Json environment_of(const Job& job, const PodGroup& group, std::optional<int> ra
   return environment;
 }
 
-Json container_of(const Job& job, const PodGroup& group, std::optional<int> rank, bool wires) {
+Json worker_container(const Job& job, const PodGroup& group, std::optional<int> rank, bool wires) {
   Json c;
   const JobShape as = job.options->as;
   c["name"] = as == JobShape::tfjob        ? "tensorflow"
@@ -300,7 +300,7 @@ Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank
   if (!place.affinity.empty()) spec["affinity"] = std::move(place.affinity);
   if (!place.tolerations.empty()) spec["tolerations"] = std::move(place.tolerations);
   spec["securityContext"] = pod_security();
-  spec["containers"] = Json::array({container_of(job, group, rank, wires)});
+  spec["containers"] = Json::array({worker_container(job, group, rank, wires)});
   spec["volumes"] = volumes_of(job, group);
   return {{"metadata", metadata}, {"spec", spec}};
 }

@@ -117,7 +117,7 @@ Json probe(const Service& s, Probe what, int period, int failures) {
           {"failureThreshold", failures}};
 }
 
-Json container_of(const Service& s, const PodPlace& place) {
+Json serving_container(const Service& s, const PodPlace& place) {
   Json c = {{"name", "server"}};
   const bool own_image = s.job.options->image != KubernetesExport{}.image;
   c["image"] = s.of_tensorflow() && !own_image
@@ -145,7 +145,7 @@ Json container_of(const Service& s, const PodPlace& place) {
   return c;
 }
 
-Json volumes_of(const Service& s) {
+Json serving_volumes(const Service& s) {
   Json models = {{"name", "models"}};
   if (s.job.options->bucket.empty())
     models["persistentVolumeClaim"] = {{"claimName", claim_of(s)}, {"readOnly", true}};
@@ -178,8 +178,8 @@ Json pod_of(const Service& s, const Json& labels) {
   if (!place.selector.empty()) spec["nodeSelector"] = place.selector;
   if (!place.tolerations.empty()) spec["tolerations"] = place.tolerations;
   spec["securityContext"] = pod_security();
-  spec["containers"] = Json::array({container_of(s, place)});
-  spec["volumes"] = volumes_of(s);
+  spec["containers"] = Json::array({serving_container(s, place)});
+  spec["volumes"] = serving_volumes(s);
   return {{"metadata", metadata}, {"spec", spec}};
 }
 
@@ -291,7 +291,7 @@ Json network_policy(const Service& s) {
   return policy;
 }
 
-std::vector<Json> documents_of(const Service& s) {
+std::vector<Json> service_documents(const Service& s) {
   std::vector<Json> documents;
   const KubernetesExport& options = *s.job.options;
   if (options.make_namespace) {
@@ -348,7 +348,7 @@ std::string serving_manifests(const ServingPlan& plan, const Catalog& catalog, S
                                                                            : "resources.gpu");
   }
   std::string yaml;
-  for (const Json& document : documents_of(s)) yaml += "---\n" + yaml_text(document);
+  for (const Json& document : service_documents(s)) yaml += "---\n" + yaml_text(document);
   return yaml;
 }
 

@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 /// Neighbours are joined; a bucket of one range is reduced in place.
 using GradientBucket = std::vector<ParameterRange>;
 
-void append(GradientBucket& bucket, ParameterRange range) {
+void append_range(GradientBucket& bucket, ParameterRange range) {
   if (range.count == 0) return;
   if (!bucket.empty() && range.first + range.count == bucket.back().first)  // the backward order
     bucket.back() = {range.first, range.count + bucket.back().count};
@@ -117,7 +117,7 @@ void AllReduceExchange::gradient_ready(ParameterRange range) {
   ready_ += range.count;
   if (communicator_.size() == 1) return;
   if (!open_.empty() && is_of_experts(open_.front()) != is_of_experts(range)) close_bucket();
-  append(open_, range);
+  append_range(open_, range);
   if (rule_.add(Bytes{double(range.count * sizeof(float))})) close_bucket();
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 using Last = std::map<std::int64_t, std::int64_t>;
 
-std::string text_of(const std::filesystem::path& file) {
+std::string text_of_file(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -28,7 +28,7 @@ bool up_to(const Last& last, std::int64_t attempt, std::int64_t step) {
 
 KnownRecords::KnownRecords(const std::filesystem::path& file, bool foreign) : foreign_(foreign) {
   // Damaged lines are not known: the logs of the pods may still have them.
-  if (const auto parsed = parse_measurements(file.string(), text_of(file))) learn(*parsed);
+  if (const auto parsed = parse_measurements(file.string(), text_of_file(file))) learn(*parsed);
 }
 
 void KnownRecords::learn(const Measurements& known) {

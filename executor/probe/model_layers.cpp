@@ -18,7 +18,7 @@ struct Candidate {
 };
 
 /// Empty kind: not of those that are measured.
-ProbeRecord record_of(const Layer& layer, const LayerGeometry& g) {
+ProbeRecord record_of_layer(const Layer& layer, const LayerGeometry& g) {
   ProbeRecord r;
   r.samples = g.batch;
   const std::int64_t rows = g.batch * rows_of(layer.output);
@@ -50,7 +50,7 @@ std::vector<Candidate> candidates_of(const ModelGraph& model, std::int64_t batch
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const Layer& layer = model.layers()[i];
     LayerGeometry geometry = geometry_of(model, layer, batch);
-    Candidate c{{record_of(layer, geometry), &layer, std::move(geometry)}, {}};
+    Candidate c{{record_of_layer(layer, geometry), &layer, std::move(geometry)}, {}};
     ProbeRecord& record = c.probed.record;
     if (record.kind.empty()) continue;
     record.item = fmt::format("{} of {}", layer.name, model.name());

@@ -7,6 +7,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/random.h"
+#include "sim/model/layer_graph.h"
 #include "sim/model/shapes.h"
 
 namespace reckon {
@@ -30,11 +31,9 @@ double root(double x) { return std::sqrt(x); }
 
 class Rules {
  public:
-  explicit Rules(const ModelGraph& model) : model_(model), residual_(model.layers().size()) {
-    for (const Layer& layer : model.layers()) {
+  explicit Rules(const ModelGraph& model) : model_(model), is_branch_(branches_of(model)) {
+    for (const Layer& layer : model.layers())
       if (std::holds_alternative<Attention>(layer.op)) ++blocks_;
-      if (std::holds_alternative<Add>(layer.op)) mark_branches(layer);
-    }
   }
 
   Distribution of(const ParameterSlot& slot) const {
@@ -73,23 +72,27 @@ class Rules {
     if (layer.name.ends_with(".lora_B")) return {Law::constant, 0};
     if (!sequence) return torch;
     if (bias) return {Law::constant, 0};
-    const bool branch = residual_[index(layer.id)] != 0 && blocks_ > 0;
+    const bool branch = is_branch_[index(layer.id)] && blocks_ > 0;
     return {Law::normal, branch ? kDeviation / root(2.0 * blocks_) : kDeviation};
   }
 
-  /// The projections whose output a residual sum adds, through dropouts.
-  void mark_branches(const Layer& sum) {
-    for (std::size_t k = 0; k < sum.inputs.size(); ++k) {
-      const Layer* layer = &model_.layers()[index(sum.inputs[k])];
-      while (std::holds_alternative<Dropout>(layer->op))
-        layer = &model_.layers()[index(layer->inputs[0])];
-      const bool projection = std::holds_alternative<Linear>(layer->op);
-      if (k > 0 && projection) residual_[index(layer->id)] = 1;
+  /// The projections that a residual sum adds to its first input, through dropouts.
+  static std::vector<bool> branches_of(const ModelGraph& model) {
+    const auto layers = model.layers();
+    std::vector<std::size_t> branches;
+    for (const Layer& sum : layers) {
+      if (!std::holds_alternative<Add>(sum.op)) continue;
+      for (std::size_t k = 1; k < sum.inputs.size(); ++k) branches.push_back(index(sum.inputs[k]));
     }
+    std::vector<bool> result = model.graph().ancestors(
+        branches, [&](std::size_t i) { return std::holds_alternative<Dropout>(layers[i].op); });
+    for (std::size_t i = 0; i < layers.size(); ++i)
+      result[i] = result[i] && std::holds_alternative<Linear>(layers[i].op);
+    return result;
   }
 
   const ModelGraph& model_;
-  std::vector<char> residual_;
+  std::vector<bool> is_branch_;  // by layer: branches_of()
   int blocks_ = 0;
 };
 

@@ -1,11 +1,12 @@
 #include "executor/train/schedule.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 
-#include <functional>
 #include "sim/model/counts.h"
+#include "sim/model/layer_graph.h"
 
 namespace reckon {
 namespace {
@@ -210,13 +211,16 @@ class Planner {
 }  // namespace
 
 std::vector<std::size_t> crossing(const RankModel& model, std::size_t cut) {
-  std::vector<char> read(cut);
-  for (std::size_t i = cut; i < model.layers.size(); ++i)
-    for (const LayerId id : model.layers[i].layer.inputs)
-      if (index(id) < cut) read[index(id)] = 1;
+  const LayerGraph graph(model.layers.size(), [&](std::size_t i) {
+    return std::span<const LayerId>(model.layers[i].layer.inputs);
+  });
   std::vector<std::size_t> layers;
-  for (std::size_t j = 0; j < cut; ++j)
-    if (read[j] != 0) layers.push_back(j);
+  for (std::size_t i = 0; i < cut; ++i) {
+    const auto readers = graph.readers(i);
+    if (std::any_of(readers.begin(), readers.end(),
+                    [&](const auto& edge) { return source(edge, graph.edges()) >= cut; }))
+      layers.push_back(i);
+  }
   return layers;
 }
 

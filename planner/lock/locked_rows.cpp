@@ -41,41 +41,43 @@ SourceId source_named(Catalog& catalog, const std::string& id) {
 }
 
 // Fields of a run as text: "" says nothing.
-std::string text_of(std::string_view text) { return std::string(text); }
-std::string text_of(bool value) { return value ? "true" : "false"; }
+std::string cell_of(std::string_view text) { return std::string(text); }
+std::string cell_of(bool value) { return value ? "true" : "false"; }
 template <class Number>
-requires std::is_arithmetic_v<Number> std::string text_of(Number value) {
+requires std::is_arithmetic_v<Number> std::string cell_of(Number value) {
   return value == Number{} ? "" : fmt::format("{}", value);
 }
-std::string text_of(BytesPerSecond rate) { return fmt::format("{}", rate.v); }
+std::string cell_of(BytesPerSecond rate) { return fmt::format("{}", rate.v); }
 template <class T>
-std::string text_of(const std::optional<T>& value) {
+std::string cell_of(const std::optional<T>& value) {
   if (!value) return "";
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
     return fmt::format("{}", *value);  // 0 says something
   else
-    return text_of(*value);
+    return cell_of(*value);
 }
 
-void set(const std::string& text, std::string_view& value, TextPool& pool) {
+void read_cell(const std::string& text, std::string_view& value, TextPool& pool) {
   value = pool.keep(text);
 }
-void set(const std::string& text, bool& value, TextPool&) { value = text == "true"; }
+void read_cell(const std::string& text, bool& value, TextPool&) { value = text == "true"; }
 template <class Number>
 requires std::is_arithmetic_v<Number>
-void set(const std::string& text, Number& value, TextPool&) {
+void read_cell(const std::string& text, Number& value, TextPool&) {
   std::from_chars(text.data(), text.data() + text.size(), value);  // else it says nothing
 }
-void set(const std::string& text, BytesPerSecond& rate, TextPool& pool) { set(text, rate.v, pool); }
+void read_cell(const std::string& text, BytesPerSecond& rate, TextPool& pool) {
+  read_cell(text, rate.v, pool);
+}
 template <class T>
-void set(const std::string& text, std::optional<T>& value, TextPool& pool) {
-  set(text, value.emplace(), pool);
+void read_cell(const std::string& text, std::optional<T>& value, TextPool& pool) {
+  read_cell(text, value.emplace(), pool);
 }
 
 std::map<std::string, std::string> fields_of(const RunConfiguration& run) {
   std::map<std::string, std::string> fields;
   each_field(run, [&](const char* name, const auto& field) {
-    if (std::string text = text_of(field); !text.empty()) fields[name] = std::move(text);
+    if (std::string text = cell_of(field); !text.empty()) fields[name] = std::move(text);
   });
   return fields;
 }
@@ -190,7 +192,7 @@ RestoredRuns restored_runs(std::span<const PublishedRun> today,
     run.peak_is_of_device = row.peak_is_of_device;
     each_field(run.run, [&](const char* name, auto& field) {
       if (const auto found = row.run.find(name); found != row.run.end())
-        set(found->second, field, pool);
+        read_cell(found->second, field, pool);
     });
     if (take(row.source, name_of(run))) out.runs.push_back(run);
   }

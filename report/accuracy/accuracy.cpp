@@ -10,25 +10,25 @@
 namespace reckon {
 namespace {
 
-std::string percent(double v) { return fmt::format("{:.1f} %", 100 * v); }
+std::string score_percent(double v) { return fmt::format("{:.1f} %", 100 * v); }
 std::string signed_percent(double v) { return fmt::format("{:+.1f} %", 100 * v); }
 
-std::vector<std::string> head(std::string first) {
+std::vector<std::string> score_head(std::string first) {
   return {std::move(first), "n", "median", "mean", "p90", "max", "bias", "rank", "coverage", "+-"};
 }
 
-std::vector<std::string> cells_of(std::string name, const Scores& s) {
+std::vector<std::string> score_cells(std::string name, const Scores& s) {
   if (s.runs == 0) return {std::move(name), "0", "-", "-", "-", "-", "-", "-", "-", "-"};
   return {std::move(name),
           fmt::format("{}", s.runs),
-          percent(s.median_absolute_error),
-          percent(s.mean_absolute_error),
-          percent(s.p90_absolute_error),
-          percent(s.max_absolute_error),
+          score_percent(s.median_absolute_error),
+          score_percent(s.mean_absolute_error),
+          score_percent(s.p90_absolute_error),
+          score_percent(s.max_absolute_error),
           signed_percent(s.bias),
           fmt::format("{:.3f}", s.rank_correlation),
-          percent(s.interval_coverage),
-          percent(s.interval_median_half_width)};
+          score_percent(s.interval_coverage),
+          score_percent(s.interval_median_half_width)};
 }
 
 std::string skipped_table(const AccuracyReport& report) {
@@ -60,8 +60,8 @@ std::string parts_table(const Evaluation& e) {
   std::string out;
   for (const auto& [dimension, parts] : e.by) {
     Columns rows;
-    rows.row(head(dimension));
-    for (const NamedScores& part : parts) rows.row(cells_of(part.name, part.runs));
+    rows.row(score_head(dimension));
+    for (const NamedScores& part : parts) rows.row(score_cells(part.name, part.runs));
     out += "\n" + rows.text();
   }
   return out;
@@ -71,8 +71,8 @@ std::string regret_table(const Regret& regret) {
   Columns rows;
   rows.row({"Regret of the chosen layout", "groups", "mean", "max"});
   const auto row = [&](const char* name, const RegretScores& r) {
-    rows.row({name, fmt::format("{}", r.groups), r.groups ? percent(r.mean) : "-",
-              r.groups ? percent(r.max) : "-"});
+    rows.row({name, fmt::format("{}", r.groups), r.groups ? score_percent(r.mean) : "-",
+              r.groups ? score_percent(r.max) : "-"});
   };
   row("one node", regret.one_node);
   row("many nodes", regret.many_nodes);
@@ -85,23 +85,23 @@ std::string regret_table(const Regret& regret) {
 std::string others_table(const AccuracyReport& report) {
   if (report.others.empty()) return "";
   Columns rows;
-  rows.row(head("Where other sources ran the same"));
+  rows.row(score_head("Where other sources ran the same"));
   for (const OthersScores& same : report.others) {
     std::string name = same.name;
     std::ranges::replace(name, '_', ' ');
-    rows.row(cells_of("same " + name + ": from the median of all", same.floor));
-    rows.row(cells_of("  the others' median", same.others));
-    rows.row(cells_of("  predicted", same.predicted));
+    rows.row(score_cells("same " + name + ": from the median of all", same.floor));
+    rows.row(score_cells("  the others' median", same.others));
+    rows.row(score_cells("  predicted", same.predicted));
   }
   return "\n" + rows.text();
 }
 
 std::string summary_table(const Evaluation& e) {
   Columns rows;
-  rows.row(head(""));
-  rows.row(cells_of("by run", e.runs));
-  rows.row(cells_of("by group", e.groups));
-  for (const NamedScores& target : e.targets) rows.row(cells_of(target.name, target.groups));
+  rows.row(score_head(""));
+  rows.row(score_cells("by run", e.runs));
+  rows.row(score_cells("by group", e.groups));
+  for (const NamedScores& target : e.targets) rows.row(score_cells(target.name, target.groups));
   return rows.text();
 }
 
@@ -127,20 +127,20 @@ std::string accuracy_table(const AccuracyReport& report, int worst) {
         "precision\nand stack are measured; the rest is predicted\n",
         w.points);
     Columns rows;
-    rows.row(head(""));
-    rows.row(cells_of("by run", w.rest.runs));
-    rows.row(cells_of("by group", w.rest.groups));
-    rows.row(cells_of("on more accelerators, by run", w.larger_runs));
-    rows.row(cells_of("on more accelerators, by group", w.larger_groups));
-    for (const NamedScores& t : w.rest.targets) rows.row(cells_of(t.name, t.groups));
+    rows.row(score_head(""));
+    rows.row(score_cells("by run", w.rest.runs));
+    rows.row(score_cells("by group", w.rest.groups));
+    rows.row(score_cells("on more accelerators, by run", w.larger_runs));
+    rows.row(score_cells("on more accelerators, by group", w.larger_groups));
+    for (const NamedScores& t : w.rest.targets) rows.row(score_cells(t.name, t.groups));
     out += rows.text();
   }
   if (report.regret) out += regret_table(*report.regret);
   if (report.cold.memory.runs > 0) {
     const Scores& m = report.cold.memory;
     out += fmt::format("\nPeak of memory, {} runs: median {}, p90 {}, max {}, bias {}\n", m.runs,
-                       percent(m.median_absolute_error), percent(m.p90_absolute_error),
-                       percent(m.max_absolute_error), signed_percent(m.bias));
+                       score_percent(m.median_absolute_error), score_percent(m.p90_absolute_error),
+                       score_percent(m.max_absolute_error), signed_percent(m.bias));
   }
   if (report.cold.does_not_fit > 0)
     out += fmt::format(

@@ -5,7 +5,7 @@
 namespace reckon {
 namespace {
 
-Json json_of(const Scores& s) {
+Json score_json(const Scores& s) {
   if (s.runs == 0) return {{"runs", 0}};
   return {{"runs", s.runs},
           {"median_absolute_error", s.median_absolute_error},
@@ -20,17 +20,17 @@ Json json_of(const Scores& s) {
 
 /// Of peaks no interval is predicted.
 Json json_of_memory(const Scores& s) {
-  Json out = json_of(s);
+  Json out = score_json(s);
   out.erase("interval_coverage");
   out.erase("interval_median_half_width");
   return out;
 }
 
-Json json_of(const Evaluation& e) {
-  Json out = json_of(e.runs);
-  out["groups"] = json_of(e.groups);
+Json score_json(const Evaluation& e) {
+  Json out = score_json(e.runs);
+  out["groups"] = score_json(e.groups);
   out["targets"] = Json::object();
-  for (const NamedScores& t : e.targets) out["targets"][t.name] = json_of(t.groups);
+  for (const NamedScores& t : e.targets) out["targets"][t.name] = score_json(t.groups);
   out["does_not_fit"] = e.does_not_fit;
   out["over_plans_risk"] = e.over_plans_risk;
   out["memory_unknown"] = e.memory_unknown;
@@ -38,7 +38,7 @@ Json json_of(const Evaluation& e) {
   return out;
 }
 
-Json json_of(const RegretScores& r) {
+Json score_json(const RegretScores& r) {
   if (r.groups == 0) return {{"groups", 0}};
   return {{"groups", r.groups}, {"mean", r.mean}, {"max", r.max}};
 }
@@ -48,14 +48,14 @@ Json parts_of(const Evaluation& e) {
   for (const auto& [dimension, parts] : e.by) {
     Json& object = out[dimension] = Json::object();
     for (const NamedScores& part : parts) {
-      object[part.name] = json_of(part.runs);
-      object[part.name]["groups"] = json_of(part.groups);
+      object[part.name] = score_json(part.runs);
+      object[part.name]["groups"] = score_json(part.groups);
     }
   }
   return out;
 }
 
-Json json_of(const ScoredRun& r) {
+Json score_json(const ScoredRun& r) {
   Json out = {{"line", r.at.line},
               {"id", r.at.id},
               {"source", r.at.source},
@@ -94,28 +94,28 @@ std::string accuracy_json(const AccuracyReport& report, int worst) {
     out["skipped"].push_back(
         {{"reason", reason}, {"count", rows.count}, {"first_line", rows.first_line}});
   out["cross_validated"] = report.cross_validated;
-  out["cold"] = json_of(report.cold);
+  out["cold"] = score_json(report.cold);
   if (!report.warm.empty()) {
     Json& warm = out["warm"] = Json::object();
     for (const WarmEvaluation& w : report.warm) {
-      Json& points = warm[std::to_string(w.points)] = json_of(w.rest);
-      points["larger_scale"] = json_of(w.larger_runs);
-      points["larger_scale"]["groups"] = json_of(w.larger_groups);
+      Json& points = warm[std::to_string(w.points)] = score_json(w.rest);
+      points["larger_scale"] = score_json(w.larger_runs);
+      points["larger_scale"]["groups"] = score_json(w.larger_groups);
     }
   }
   if (report.regret)
-    out["regret"] = {{"one_node", json_of(report.regret->one_node)},
-                     {"many_nodes", json_of(report.regret->many_nodes)},
-                     {"trust_c", json_of(report.regret->weak)}};
+    out["regret"] = {{"one_node", score_json(report.regret->one_node)},
+                     {"many_nodes", score_json(report.regret->many_nodes)},
+                     {"trust_c", score_json(report.regret->weak)}};
   out["others"] = Json::object();
   for (const OthersScores& same : report.others)
-    out["others"][same.name] = {{"floor", json_of(same.floor)},
-                                {"others", json_of(same.others)},
-                                {"predicted", json_of(same.predicted)}};
+    out["others"][same.name] = {{"floor", score_json(same.floor)},
+                                {"others", score_json(same.others)},
+                                {"predicted", score_json(same.predicted)}};
   out["by"] = parts_of(report.cold);
   if (worst > 0) {
     out["worst"] = Json::array();
-    for (const ScoredRun* r : worst_runs(report, worst)) out["worst"].push_back(json_of(*r));
+    for (const ScoredRun* r : worst_runs(report, worst)) out["worst"].push_back(score_json(*r));
   }
   return dump(out, 2);
 }

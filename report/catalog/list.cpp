@@ -17,7 +17,7 @@ Cell hourly(const std::optional<Fact<UsdPerSecond>>& price) {
   return price ? text(fmt::format("{:.4f}", price->value.v * 3600)) : text("");
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined_words(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
@@ -82,7 +82,7 @@ CatalogTable providers(const Catalog& c) {
     std::vector<std::string> services;
     for (const Service& s : p.services) services.push_back(s.name);
     const auto number = [&](const std::string& key) { return c.operations.at(key).value; };
-    t.rows.push_back({p.id.name, p.called, joined(services),
+    t.rows.push_back({p.id.name, p.called, joined_words(services),
                       number(keys::provisioning(p.id, keys::NodeKind::gpu)),
                       number(keys::spot_notice(p.id)), number(keys::maintenance_every(p.id)) / 3600,
                       number(keys::billing_granularity(p.id)),
@@ -115,7 +115,7 @@ CatalogTable prices(const Catalog& c) {
   for (const Offering& o : c.offerings) {
     if (o.covers == Offering::Covers::storage) continue;  // listed with the storages
     t.rows.push_back({text(reckon::to_text(o.provider)), o.item, text(covers_text(o.covers)),
-                      o.region, joined(o.zones), whole(o.count), hourly(o.on_demand),
+                      o.region, joined_words(o.zones), whole(o.count), hourly(o.on_demand),
                       hourly(o.spot), o.date, text(o.suspect ? "suspect" : "")});
   }
   return t;
@@ -124,7 +124,7 @@ CatalogTable prices(const Catalog& c) {
 CatalogTable locations(const Catalog& c) {
   CatalogTable t{"", {"provider", "item", "region", "zones"}, {}};
   for (const Location& l : c.locations)
-    t.rows.push_back({text(reckon::to_text(l.provider)), l.item, l.region, joined(l.zones)});
+    t.rows.push_back({text(reckon::to_text(l.provider)), l.item, l.region, joined_words(l.zones)});
   return t;
 }
 
@@ -140,7 +140,7 @@ CatalogTable limits(const Catalog& c) {
   CatalogTable t{"", {"service", "accelerator", "count", "vCPUs", "GiB", "zones"}, {}};
   for (const AttachmentLimit& l : c.limits)
     t.rows.push_back({text(reckon::to_text(l.service)), l.accelerator, whole(l.count),
-                      whole(l.vcpus), l.memory.value.v / kGibibyte, joined(l.zones)});
+                      whole(l.vcpus), l.memory.value.v / kGibibyte, joined_words(l.zones)});
   return t;
 }
 

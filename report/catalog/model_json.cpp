@@ -4,7 +4,7 @@
 namespace reckon {
 namespace {
 
-Json published(const ModelSheet& s, const Catalog& catalog) {
+Json published_json(const ModelSheet& s, const Catalog& catalog) {
   if (!s.published) return nullptr;
   const auto value = [](const std::optional<Fact<double>>& fact) {
     return fact ? number(fact->value) : Json(nullptr);
@@ -35,7 +35,7 @@ std::string model_json(const ModelSheet& s, const Catalog& catalog) {
   out["model_flops"] = number(m.model_flops().v);
   out["forward_macs"] = number(m.forward_macs());
   out["activation_bytes"] = number(m.saved_bytes(bytes_per_element(s.precision)).v);
-  out["published"] = published(s, catalog);
+  out["published"] = published_json(s, catalog);
   out["verified"] = s.published && s.published->parameters.has_value();
   out["notes"] = s.notes;
   out["precision"] = to_text(s.precision);

@@ -27,7 +27,7 @@ std::string against_published(double ours, double published) {
                                     : fmt::format("ours {:+.2f} %", change);
 }
 
-std::string head(const ModelSheet& s) {
+std::string model_head(const ModelSheet& s) {
   const ModelGraph& m = s.model;
   std::string what = fmt::format("{}s", to_text(m.sample_unit()));
   if (m.sample_unit() == SampleUnit::sequence)
@@ -107,7 +107,7 @@ std::string groups(const ModelSheet& s) {
   return "\nBy layer group, one sample\n" + rows.text();
 }
 
-std::string verdict(const ModelSheet& s, const MemoryCase& c, const Catalog& catalog) {
+std::string memory_verdict(const ModelSheet& s, const MemoryCase& c, const Catalog& catalog) {
   const Bytes required = c.memory.required();
   if (s.accelerator)
     return c.memory.fits_at(kRiskOfAPlan) ? "fits"
@@ -118,7 +118,7 @@ std::string verdict(const ModelSheet& s, const MemoryCase& c, const Catalog& cat
   return holder ? fmt::format("{} ({})", holder->name, format_bytes(holder->memory.value)) : "none";
 }
 
-std::string memory(const ModelSheet& s, const Catalog& catalog) {
+std::string memory_cases(const ModelSheet& s, const Catalog& catalog) {
   Columns rows;
   rows.row(
       {"", "parameters", "gradients", "optimizer", "activations", "workspace", "gathered", "all",
@@ -130,7 +130,7 @@ std::string memory(const ModelSheet& s, const Catalog& catalog) {
     const auto bytes = [](Bytes b) { return b.v > 0 ? format_bytes(b) : std::string(); };
     rows.row({c.strategy, bytes(m.parameters), bytes(m.gradients), bytes(m.optimizer),
               bytes(m.activations), bytes(m.workspace), bytes(m.gathered), bytes(m.required()),
-              verdict(s, c, catalog)});
+              memory_verdict(s, c, catalog)});
   }
   return fmt::format("\nMemory of one accelerator: {}, {}, batch {}, {} for the framework\n",
                      to_text(s.precision), to_text(s.optimizer), s.batch,
@@ -153,8 +153,8 @@ const Accelerator* smallest_holder(const Catalog& catalog, Precision precision, 
 }
 
 std::string model_table(const ModelSheet& sheet, const Catalog& catalog) {
-  return head(sheet) + totals(sheet, catalog) + notes(sheet) + groups(sheet) +
-         memory(sheet, catalog);
+  return model_head(sheet) + totals(sheet, catalog) + notes(sheet) + groups(sheet) +
+         memory_cases(sheet, catalog);
 }
 
 CatalogTable list_models(const Catalog& catalog, std::span<const std::string> words) {

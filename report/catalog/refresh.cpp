@@ -17,7 +17,7 @@ CatalogTable::Cell usd_cell(const std::optional<Fact<UsdPerSecond>>& rate,
 }
 
 /// The first `most` rows, and how many there are; a title for programs where all are there.
-std::string counted(std::string_view what, std::size_t all, std::size_t most) {
+std::string counted_of_all(std::string_view what, std::size_t all, std::size_t most) {
   if (most == kAllRows) return std::string(what);
   return all <= most ? fmt::format("{}: {}", what, all)
                      : fmt::format("{}: {}, the first {} (--format json has all)", what, all, most);
@@ -25,7 +25,7 @@ std::string counted(std::string_view what, std::size_t all, std::size_t most) {
 
 CatalogTable changes_table(std::string_view what, std::span<const PriceChange> changes,
                            std::size_t most) {
-  CatalogTable table{counted(what, changes.size(), most),
+  CatalogTable table{counted_of_all(what, changes.size(), most),
                      {"provider", "item", "covers", "region", "buy", "before USD/h", "of",
                       "now USD/h", "low", "high", "change"},
                      {}};
@@ -75,7 +75,8 @@ std::vector<CatalogTable> refresh_tables(std::span<const PriceExport> exports,
   summary.rows.push_back({static_cast<std::int64_t>(changes.changed.size()),
                           static_cast<std::int64_t>(changes.added.size()),
                           static_cast<std::int64_t>(changes.gone.size()), changes.same});
-  CatalogTable names{counted("not in the catalog", unknown.size(), most), {"name", "lines"}, {}};
+  CatalogTable names{
+      counted_of_all("not in the catalog", unknown.size(), most), {"name", "lines"}, {}};
   std::vector<std::pair<std::string, std::int64_t>> by_lines(unknown.begin(), unknown.end());
   std::ranges::stable_sort(by_lines, std::greater<>(),
                            &std::pair<std::string, std::int64_t>::second);

@@ -14,7 +14,9 @@ using namespace catalog_rows;
 using Tables = std::vector<CatalogTable>;
 using Covers = Offering::Covers;
 
-std::string hourly(double usd_per_second) { return fmt::format("{:.4f}", usd_per_second * 3600); }
+std::string hourly_text(double usd_per_second) {
+  return fmt::format("{:.4f}", usd_per_second * 3600);
+}
 
 void offered(const Catalog& c, const Provider& provider, const std::string& item, Tables& out) {
   CatalogTable t{"offered in", {"provider", "item", "region", "zones"}, {}};
@@ -30,8 +32,8 @@ void add_price(const Catalog& c, const Offering& o, CatalogTable& t) {
   std::string note = o.suspect ? "suspect: used only if asked for" : o.notes;
   if (o.count != 1) note = fmt::format("for {}; {}", o.count, note);
   t.rows.push_back({text(to_text(o.provider)), o.region, fmt::format("{}", fmt::join(o.zones, " ")),
-                    o.on_demand ? text(hourly(o.on_demand->value.v)) : text(""),
-                    o.spot ? text(hourly(o.spot->value.v)) : text(""), o.date,
+                    o.on_demand ? text(hourly_text(o.on_demand->value.v)) : text(""),
+                    o.spot ? text(hourly_text(o.spot->value.v)) : text(""), o.date,
                     id_of(c, fact->source), note});
 }
 
@@ -66,8 +68,8 @@ void derived_prices(const Catalog& c, const Machine& m, Tables& out) {
     const auto& any = listed ? listed : spot;
     if (!any || any->note.empty()) continue;
     t.rows.push_back({text(to_text(m.provider)), region, text(""),
-                      listed ? text(hourly(listed->rate.value.v)) : text(""),
-                      spot ? text(hourly(spot->rate.value.v)) : text(""), any->date,
+                      listed ? text(hourly_text(listed->rate.value.v)) : text(""),
+                      spot ? text(hourly_text(spot->rate.value.v)) : text(""), any->date,
                       id_of(c, any->rate.source), any->note});
   }
   if (!t.rows.empty()) out.push_back(std::move(t));

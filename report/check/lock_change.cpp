@@ -22,7 +22,7 @@ std::string figure_text(FigureChange::Unit unit, double value) {
   return unit == FigureChange::Unit::time ? time_value(Seconds{value}) : usd_value(value);
 }
 
-std::string share_text(FigureChange::Unit unit, double share) {
+std::string share_of_figure(FigureChange::Unit unit, double share) {
   if (share == 0) return "0";
   return unit == FigureChange::Unit::time ? signed_duration(share) : signed_usd(share);
 }
@@ -39,7 +39,7 @@ std::string shares_text(const FigureChange& f) {
   for (std::size_t k = 0; k < kCauses.size(); ++k)
     if ((*shares)[k] != 0)
       out += fmt::format("{}{} {}", out.empty() ? "" : ", ", to_text(kCauses[k]),
-                         share_text(f.unit, (*shares)[k]));
+                         share_of_figure(f.unit, (*shares)[k]));
   return out.empty() ? "no change" : out;
 }
 
@@ -69,7 +69,7 @@ std::string lock_change_markdown(const LockChange& change) {
     const auto broken =
         planner::first_to_break(f.swaps, [](double value) { return std::isfinite(value); });
     for (std::size_t k = 0; k < kCauses.size(); ++k)
-      cells.push_back(shares                 ? share_text(f.unit, (*shares)[k])
+      cells.push_back(shares                 ? share_of_figure(f.unit, (*shares)[k])
                       : broken == kCauses[k] ? "no answer"
                                              : "");
     cells.push_back("**" + figure_text(f.unit, f.swaps.now) + "**");

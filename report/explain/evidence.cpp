@@ -21,7 +21,7 @@ std::string plus_minus(double half_width) {
 
 bool is_own(const ComparableRun& run) { return run.source == kOwnSource; }
 
-std::size_t own_runs(const StepEvidence& e) {
+std::size_t number_of_own_runs(const StepEvidence& e) {
   return std::size_t(std::ranges::count_if(e.runs, is_own));
 }
 
@@ -41,7 +41,7 @@ std::string count_text(const StepEvidence& e) {
   const auto runs = [](std::size_t n, std::string_view what) {
     return fmt::format("{} {} run{}", n, what, n == 1 ? "" : "s");
   };
-  const std::size_t own = own_runs(e);
+  const std::size_t own = number_of_own_runs(e);
   std::string all = own > 0 ? runs(own, "own") + " and " : "";
   all += runs(e.runs.size() - own, "published");
   all += e.of_this_job == 0
@@ -170,7 +170,7 @@ Json evidence_object(const std::optional<StepEvidence>& evidence, std::size_t mo
   Json out = {{"step_factor", {{"p5", e.low}, {"p50", e.median}, {"p95", e.high}}},
               {"comparable", e.runs.size()},
               {"of_this_job", e.of_this_job},
-              {"own", own_runs(e)},
+              {"own", number_of_own_runs(e)},
               {"nearest", std::move(runs)},
               {"trial", nullptr}};
   if (e.trial)

@@ -62,7 +62,7 @@ std::vector<Block> blocks_of(const std::vector<LayerGroupTime>& groups) {
   return out;
 }
 
-std::string name_of(const Block& b) {
+std::string name_of_block(const Block& b) {
   const std::string& first = b.each.name;
   if (b.groups == 1)
     return b.each.layers > 1 ? fmt::format("{} ({} layers)", first, b.each.layers) : first;
@@ -91,7 +91,7 @@ std::string layers(const Explanation& e) {
       continue;
     }
     ++shown;
-    rows.row({name_of(b), format_duration(b.groups * g.forward),
+    rows.row({name_of_block(b), format_duration(b.groups * g.forward),
               format_duration(b.groups * g.backward), percent_of_step(b.groups * g.share),
               format_count(double(b.groups) * double(g.parameters)),
               g.bound_by_memory ? "memory" : "arithmetic"});
@@ -103,7 +103,7 @@ std::string layers(const Explanation& e) {
   return out;
 }
 
-std::string memory(const MemoryEstimate& m) {
+std::string memory_parts(const MemoryEstimate& m) {
   Columns rows;
   const auto line = [&](const char* name, Bytes b) {
     if (b.v == 0) return;
@@ -186,7 +186,7 @@ std::string crossover(const Explanation& e, int width) {
   return out + crossover_chart(c);
 }
 
-Json json_of(const Change& c) {
+Json explained_json(const Change& c) {
   return {{"change", c.what},
           {"plan_option", text_or_null(c.plan_option)},
           {"step_seconds", number(c.step.count())},
@@ -195,7 +195,7 @@ Json json_of(const Change& c) {
           {"training_cost_usd", c.cost ? number(c.cost->v) : Json(nullptr)}};
 }
 
-Json json_of(const Crossover& c) {
+Json explained_json(const Crossover& c) {
   Json rows = Json::array();
   for (const CrossoverRow& row : c.rows) {
     Json throughput = Json::object();
@@ -232,8 +232,8 @@ std::string explain_table(const Explanation& e, int width) {
   std::string out = fmt::format("{}\n  step {}, bound by {}; {}\n", e.scenario,
                                 format_duration(e.step.step), to_text(e.step.bottleneck),
                                 throughput_text(e.step, e.accelerators, e.tokens_per_sample));
-  return out + evidence_section(e.evidence, width) + phases(e) + layers(e) + memory(e.memory) +
-         help(e) + crossover(e, width);
+  return out + evidence_section(e.evidence, width) + phases(e) + layers(e) +
+         memory_parts(e.memory) + help(e) + crossover(e, width);
 }
 
 std::string restarts_table(const std::vector<RestartChange>& restarts) {
@@ -283,9 +283,9 @@ std::string explain_json(const Explanation& e, const std::vector<RestartChange>&
   out["evidence"] = evidence_object(e.evidence, kAllRuns);
   out["memory"] = memory_object(e.memory);
   out["bottleneck"] = to_text(e.step.bottleneck);
-  out["now"] = json_of(e.now);
+  out["now"] = explained_json(e.now);
   out["what_would_help"] = Json::array();
-  for (const Change& c : e.what_would_help) out["what_would_help"].push_back(json_of(c));
+  for (const Change& c : e.what_would_help) out["what_would_help"].push_back(explained_json(c));
   for (const RestartChange& r : restarts)
     out["restarts"].push_back({{"what", r.what},
                                {"set", r.set.empty() ? Json(nullptr) : Json(r.set)},
@@ -293,7 +293,7 @@ std::string explain_json(const Explanation& e, const std::vector<RestartChange>&
                                {"cost_usd", r.usd ? number(*r.usd) : Json(nullptr)},
                                {"goodput", number(r.goodput)},
                                {"interruptions", number(r.interruptions)}});
-  out["crossover"] = e.crossover ? json_of(*e.crossover) : Json(nullptr);
+  out["crossover"] = e.crossover ? explained_json(*e.crossover) : Json(nullptr);
   return dump(out, 2);
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kAlternativesShown = 12;
 constexpr double kNoShare = 0.0005;  // a share that would be printed as 0.0 % is not printed
 
-std::string answer(const MemoInputs& m) {
+std::string memo_answer(const MemoInputs& m) {
   const Forecast& f = m.forecast;
   std::string out = "## Answer\n\n";
   if (!f.feasible)
@@ -52,7 +52,7 @@ std::string expectations(const MemoInputs& m) {
   return out + "\n";
 }
 
-std::string alternatives(const MemoInputs& m) {
+std::string memo_alternatives(const MemoInputs& m) {
   std::string out = "## Alternatives tried\n\n";
   if (m.alternatives == nullptr)
     return out + "None in this run; `reckon simulate --sweep` and `reckon compare` try others.\n\n";
@@ -125,7 +125,7 @@ std::string memo_markdown(const MemoInputs& m) {
   const Forecast& f = m.forecast;
   std::string out = fmt::format("# {}\n\n", markdown_safe(f.scenario));
   if (!m.question.empty()) out += fmt::format("## Question\n\n{}\n\n", markdown_safe(m.question));
-  out += answer(m) + expectations(m) + alternatives(m) + memo_risks(m.forecast);
+  out += memo_answer(m) + expectations(m) + memo_alternatives(m) + memo_risks(m.forecast);
   if (f.feasible) out += memo_assumptions(f);
   out += memo_prices(m.plan, m.forecast);
   return out + memo_provenance(f);

@@ -20,7 +20,7 @@ std::int64_t accelerators_rented(const RankedPlan& p) {
   return std::int64_t{p.split.nodes} * std::max(1, p.hardware.per_node);
 }
 
-std::string name_of(const FewestRow& row) {
+std::string name_of_row(const FewestRow& row) {
   return fmt::format("{} {}", to_text(row.provider),
                      row.accelerator.empty() ? "without accelerators" : row.accelerator);
 }
@@ -34,30 +34,30 @@ std::string limits_text(const Fewest& a) {
   return text;
 }
 
-std::string rows_text(const Fewest& a, int width) {
+std::string rows_of_answer(const Fewest& a, int width) {
   Columns rows;
   rows.row({"", "fit in memory", has_limits(a) ? "done" + limits_text(a) : "forecast of the fewest",
             "time", "cost"});
   std::string places;
   for (const FewestRow& r : a.rows) {
     if (!r.fits && !r.meets) {
-      rows.row({name_of(r), "none", r.why_not, "", ""});
+      rows.row({name_of_row(r), "none", r.why_not, "", ""});
       continue;
     }
     if (!r.meets) {
-      rows.row({name_of(r), fmt::format("{}", accelerators_rented(*r.fits)), "none", "", ""});
-      add_lines(
-          places, "  ",
-          fmt::format("{}: {}; {}", name_of(r), planner::strategy_text(r.fits->split), r.why_not),
-          width);
+      rows.row({name_of_row(r), fmt::format("{}", accelerators_rented(*r.fits)), "none", "", ""});
+      add_lines(places, "  ",
+                fmt::format("{}: {}; {}", name_of_row(r), planner::strategy_text(r.fits->split),
+                            r.why_not),
+                width);
       continue;
     }
     const Forecast& f = r.meets->result.forecast;
-    rows.row({name_of(r), fmt::format("{}", accelerators_rented(*r.fits)),
+    rows.row({name_of_row(r), fmt::format("{}", accelerators_rented(*r.fits)),
               fmt::format("{}", accelerators_rented(*r.meets)), time_range(f.time_seconds),
               f.cost_usd ? usd_range(*f.cost_usd) : "unknown"});
     add_lines(places, "  ",
-              fmt::format("{}: fits as {}; {} by {}, {}", name_of(r),
+              fmt::format("{}: fits as {}; {} by {}, {}", name_of_row(r),
                           planner::strategy_text(r.fits->split),
                           has_limits(a) ? "limits met" : "forecast", place_text(*r.meets),
                           planner::strategy_text(r.meets->split)),
@@ -112,7 +112,7 @@ std::string fewest_table(const Fewest& a, int width) {
   std::string out =
       fmt::format("{}: the fewest accelerators{}\n\n", a.scenario,
                   has_limits(a) ? " that are done" + limits_text(a) : " that hold it");
-  out += rows_text(a, width);
+  out += rows_of_answer(a, width);
   if (a.servers) out += servers_text(*a.servers, width);
   return out;
 }

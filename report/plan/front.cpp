@@ -33,12 +33,12 @@ Range range_of(const std::vector<RankedPlan>& front, Value value) {
   return r;
 }
 double time_of(const RankedPlan& p) { return p.result.forecast.time_seconds.mean; }
-double cost_of(const RankedPlan& p) { return p.result.forecast.cost_usd->mean; }
+double mean_cost_of(const RankedPlan& p) { return p.result.forecast.cost_usd->mean; }
 
 /// A zero cannot stand on a logarithmic axis.
 bool can_be_drawn(const std::vector<RankedPlan>& front) {
   return front.size() >= 2 && std::ranges::all_of(front, [](const RankedPlan& p) {
-           return time_of(p) > 0 && cost_of(p) > 0;
+           return time_of(p) > 0 && mean_cost_of(p) > 0;
          });
 }
 
@@ -49,16 +49,16 @@ char mark(std::size_t k) { return k < 26 ? char('a' + k) : '*'; }
 std::string front_text(const Answer& a, int width) {
   if (!can_be_drawn(a.front)) return "";
   constexpr int kRows = 10, kColumns = 60;
-  const Range time = range_of(a.front, time_of), cost = range_of(a.front, cost_of);
+  const Range time = range_of(a.front, time_of), cost = range_of(a.front, mean_cost_of);
   std::vector<std::string> field(kRows, std::string(kColumns, ' '));
   std::string list;
   for (std::size_t k = 0; k < a.front.size(); ++k) {
     const RankedPlan& p = a.front[k];
     const auto column = std::size_t(std::lround(time.share(time_of(p)) * (kColumns - 1)));
-    const auto row = std::size_t(std::lround((1 - cost.share(cost_of(p))) * (kRows - 1)));
+    const auto row = std::size_t(std::lround((1 - cost.share(mean_cost_of(p))) * (kRows - 1)));
     field[row][column] = mark(k);
     const std::string line =
-        fmt::format("{}, {}: {}{}", time_value(Seconds{time_of(p)}), usd_value(cost_of(p)),
+        fmt::format("{}, {}: {}{}", time_value(Seconds{time_of(p)}), usd_value(mean_cost_of(p)),
                     place_text(p), p.result.meets_all() ? "" : " (misses a limit)");
     const auto lines = wrap(line, width - 5);
     for (std::size_t l = 0; l < lines.size(); ++l)
@@ -86,7 +86,7 @@ struct SvgFront {
   static constexpr double kWidth = 900, kLeft = 110, kTop = 50, kPlot = 380, kPlotWidth = 740;
   static constexpr double kLegend = kTop + kPlot + 84, kLine = 17;
   const Answer& a;
-  Range time = range_of(a.front, time_of), cost = range_of(a.front, cost_of);
+  Range time = range_of(a.front, time_of), cost = range_of(a.front, mean_cost_of);
   std::string out;
 
   /// Long names make a wider picture.
@@ -125,7 +125,7 @@ struct SvgFront {
   void points() {
     std::string path, circles;
     for (const RankedPlan& p : a.front) {
-      const double px = x(time_of(p)), py = y(cost_of(p));
+      const double px = x(time_of(p)), py = y(mean_cost_of(p));
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : " L", px, py);
       const bool chosen = !a.plans.empty() &&
                           planner::same_changes(p.result.changes, a.plans.front().result.changes);
@@ -143,7 +143,7 @@ struct SvgFront {
   void names() {
     double last_x = -1e9, last_y = -1e9;
     for (std::size_t k = 0; k < a.front.size(); ++k) {
-      const double px = x(time_of(a.front[k])), py = y(cost_of(a.front[k]));
+      const double px = x(time_of(a.front[k])), py = y(mean_cost_of(a.front[k]));
       // Close neighbours: below the curve instead of on top of the one before.
       const bool close = px - last_x < 12 && py - last_y < 14;
       text(px + (close ? -8 : 8), py + (close ? 16 : -8), close ? "end" : "start",
@@ -157,8 +157,8 @@ struct SvgFront {
   }
 
   static std::string words_of(const RankedPlan& p) {
-    return fmt::format("{}, {}: {}; {}", time_value(Seconds{time_of(p)}), usd_value(cost_of(p)),
-                       place_text(p), strategy_text(p.split));
+    return fmt::format("{}, {}: {}; {}", time_value(Seconds{time_of(p)}),
+                       usd_value(mean_cost_of(p)), place_text(p), strategy_text(p.split));
   }
 };
 

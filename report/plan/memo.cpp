@@ -48,7 +48,7 @@ std::string recommendation(const PlanMemoInputs& m) {
   return out;
 }
 
-std::string alternatives(const PlanMemoInputs& m) {
+std::string plan_alternatives(const PlanMemoInputs& m) {
   const auto some = alternatives_of(m.answer, kAlternatives);
   std::string out = "## Alternatives\n\n";
   if (some.empty()) return out + "None was forecast.\n\n";
@@ -92,7 +92,7 @@ std::string measuring(const Answer& a) {
 
 std::string plan_memo(const PlanMemoInputs& m) {
   return fmt::format("# {}\n\n", markdown_safe(m.answer.scenario)) + question(m) +
-         recommendation(m) + alternatives(m) + changes(m.answer) + measuring(m.answer) +
+         recommendation(m) + plan_alternatives(m) + changes(m.answer) + measuring(m.answer) +
          memo_risks(m.forecast) + memo_assumptions(m.forecast) + memo_prices(m.plan, m.forecast) +
          memo_provenance(m.forecast);
 }

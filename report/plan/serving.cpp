@@ -15,7 +15,7 @@ namespace {
 using planner::ServingAnswer;
 using planner::ServingChoice;
 
-std::string name_of(const ServingChoice& c) {
+std::string name_of_choice(const ServingChoice& c) {
   return c.accelerator.empty() ? "CPUs" : c.accelerator;
 }
 
@@ -43,7 +43,7 @@ std::string serving_plan_table(const ServingAnswer& a) {
             "busy"});
   for (std::size_t k = 0; k < a.choices.size(); ++k) {
     const ServingChoice& c = a.choices[k];
-    rows.row({fmt::format("{}.", k + 1), name_of(c), machine(c), std::to_string(c.replicas),
+    rows.row({fmt::format("{}.", k + 1), name_of_choice(c), machine(c), std::to_string(c.replicas),
               std::to_string(c.nodes),
               c.priced ? fmt::format("{:.2f}", in_printed_currency(c.usd_per_hour)) : "-",
               format_duration(c.forecast.p50), format_duration(c.forecast.p99),
@@ -51,9 +51,9 @@ std::string serving_plan_table(const ServingAnswer& a) {
   }
   out += rows.text();
   if (a.choices.size() > 1 && a.choices[0].priced)
-    out += fmt::format("  {} costs {:.0f} % less than {}, the next\n", name_of(a.choices[0]),
+    out += fmt::format("  {} costs {:.0f} % less than {}, the next\n", name_of_choice(a.choices[0]),
                        100 * (1 - a.choices[0].usd_per_hour / a.choices[1].usd_per_hour),
-                       name_of(a.choices[1]));
+                       name_of_choice(a.choices[1]));
   return out + rejected(a);
 }
 

@@ -25,7 +25,7 @@ using planner::RankedPlan;
 constexpr std::size_t kMeasurementsShown = 3;
 constexpr std::size_t kRevealedShown = 4;
 
-std::string factor_text(double factor) {
+std::string text_of_factor(double factor) {
   if (factor > 0.5 && factor < 2) return fmt::format("{:+.1f} %", 100 * (factor - 1));
   return fmt::format("{:.2g} times", factor);
 }
@@ -96,7 +96,7 @@ std::string price_at(const Answer& a, const Flip& flip) {
 std::string flip_text(const Answer& a, const Flip& flip) {
   const RankedPlan& chosen = a.plans.front();
   const std::string at = fmt::format("{} {}{}", lever_text(flip.lever, chosen),
-                                     factor_text(flip.factor), price_at(a, flip));
+                                     text_of_factor(flip.factor), price_at(a, flip));
   if (flip.limit.empty())
     return fmt::format("{}: {} is {}", at, told_apart(*flip.rival, chosen),
                        better_word(a.objective));
@@ -105,7 +105,7 @@ std::string flip_text(const Answer& a, const Flip& flip) {
                                 : "no other plan meets all limits");
 }
 
-std::string amount(const Answer& a, double value) {
+std::string amount_of_metric(const Answer& a, double value) {
   return a.objective == Objective::time ? format_duration(Seconds{value}) : usd_value(value);
 }
 
@@ -138,10 +138,10 @@ bool pays(const Answer& a, const Measurement& m) {
 
 std::string measurement_text(const Answer& a, const Measurement& m) {
   const std::string price = m.costs ? usd_value(m.costs->v) : "price unknown";
-  std::string text =
-      fmt::format("{}, {}: with {} probability it shows that {} saves {}; expected saving {}",
-                  what_is_done(m), price, format_percent(m.share),
-                  told_apart(*m.instead, a.plans.front()), amount(a, m.saves), amount(a, m.worth));
+  std::string text = fmt::format(
+      "{}, {}: with {} probability it shows that {} saves {}; expected saving {}", what_is_done(m),
+      price, format_percent(m.share), told_apart(*m.instead, a.plans.front()),
+      amount_of_metric(a, m.saves), amount_of_metric(a, m.worth));
   if (!pays(a, m)) text += ", which is less than it costs";
   text += ". It measures ";
   const std::size_t shown = std::min(kRevealedShown, m.reveals.size());

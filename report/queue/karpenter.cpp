@@ -11,19 +11,20 @@
 namespace reckon {
 namespace {
 
-std::string amount(double value) { return format_count(std::round(value)); }
+std::string rounded_count(double value) { return format_count(std::round(value)); }
 
 }  // namespace
 
 std::string nodes_made_text(const TraceResult& r) {
   const KarpenterAnswer& made = *r.karpenter;
   constexpr std::size_t kShown = 3;
-  std::string text =
-      fmt::format("{} nodes, {} node hours", amount(made.nodes), amount(made.node_hours));
+  std::string text = fmt::format("{} nodes, {} node hours", rounded_count(made.nodes),
+                                 rounded_count(made.node_hours));
   for (std::size_t k = 0; k < std::min(kShown, made.by_offering.size()); ++k) {
     const NodesOfOffering& of = made.by_offering[k];
-    text += fmt::format("{}{} {} {} ({})", k == 0 ? ": " : ", ", amount(of.nodes), of.type,
-                        to_text(of.capacity), amount(of.usd * r.usd_rate) + " " + r.currency);
+    text +=
+        fmt::format("{}{} {} {} ({})", k == 0 ? ": " : ", ", rounded_count(of.nodes), of.type,
+                    to_text(of.capacity), rounded_count(of.usd * r.usd_rate) + " " + r.currency);
   }
   if (made.by_offering.size() > kShown)
     text += fmt::format(" and {} more kinds", made.by_offering.size() - kShown);
@@ -33,11 +34,12 @@ std::string nodes_made_text(const TraceResult& r) {
 std::string consolidation_text(const TraceResult& r) {
   const KarpenterAnswer& made = *r.karpenter;
   const std::string reclaimed =
-      made.reclaims ? fmt::format("; the provider took {} spot nodes back", amount(*made.reclaims))
-                    : "";
+      made.reclaims
+          ? fmt::format("; the provider took {} spot nodes back", rounded_count(*made.reclaims))
+          : "";
   return fmt::format("{} empty nodes, {} of several at a time, {} alone; {} replacements{}",
-                     amount(made.empty), amount(made.several), amount(made.single),
-                     amount(made.replacements), reclaimed);
+                     rounded_count(made.empty), rounded_count(made.several),
+                     rounded_count(made.single), rounded_count(made.replacements), reclaimed);
 }
 
 Json json_of_karpenter(const TraceResult& r) {

@@ -63,7 +63,7 @@ std::string replications_text(const TraceResult& result) {
 
 namespace {
 
-std::string money(const FewestNodes& found, double nodes) {
+std::string money_of_nodes(const FewestNodes& found, double nodes) {
   return fmt::format("{} {}", format_count(std::round(nodes * *found.cost_of_week)),
                      found.currency);
 }
@@ -104,7 +104,8 @@ std::string answer_line(const FewestNodes& found) {
                        found.pool, found.now);
     const int more = *found.fewest - found.now;
     if (found.cost_of_week && more != 0)
-      line += fmt::format("; {}{} a week", more > 0 ? "+" : "-", money(found, std::abs(more)));
+      line +=
+          fmt::format("; {}{} a week", more > 0 ? "+" : "-", money_of_nodes(found, std::abs(more)));
     line += ")";
   }
   for (const ChangeTried& c : found.changes)

@@ -87,7 +87,7 @@ std::string with_nodes(const FewestNodes& found) {
                                                        : ". One GPU fewer is too few.");
 }
 
-std::string name_of(const ChangeTried& change) {
+std::string name_of_change(const ChangeTried& change) {
   return change.policy ? fmt::format("Policy {}", to_text(*change.policy))
                        : markdown_code(change.change);
 }
@@ -97,7 +97,7 @@ std::string nodes_recommendation(const FewestNodes& found) {
   if (const ChangeTried* const best = cheapest_change(found)) {
     const std::string more = more_a_week(found, *best);
     out += fmt::format(
-        "**{} {}**: {} is {}, {}.\n\nWithout it: ", name_of(*best), as_it_is(found),
+        "**{} {}**: {} is {}, {}.\n\nWithout it: ", name_of_change(*best), as_it_is(found),
         metric_of(found), value_text(found, *best->value),
         best->policy || more.empty() ? "and no node is bought" : "for **" + more + " a week**");
   }
@@ -118,7 +118,7 @@ std::string nodes_alternatives(const FewestNodes& found) {
   for (const ChangeTried& c : found.changes) {
     const auto known = more_for(found, c);
     const std::string more = more_a_week(found, c);
-    out += markdown_row({name_of(c), value(c.value), yes_or_no(c.holds), "-",
+    out += markdown_row({name_of_change(c), value(c.value), yes_or_no(c.holds), "-",
                          !known                     ? "unknown"
                          : c.policy || more.empty() ? "0"
                                                     : more});

@@ -97,7 +97,7 @@ std::string cluster_text(const ClusterSnapshot& s) {
                      format_count(gpus), format_count(held), running, counted(waiting, "job"));
 }
 
-Json json_of(const StartQuantiles& q) {
+Json json_of_start(const StartQuantiles& q) {
   return {{"p5", number(q.p5)}, {"p50", number(q.p50)}, {"p95", number(q.p95)}};
 }
 
@@ -110,14 +110,14 @@ Json forecast_of_start(const StartAnswer& a, const StartForecast& f) {
                         {"gpus", job.gpus},
                         {"waits", b.waits},
                         {"share", number(b.share)},
-                        {"end_seconds", json_of(b.end)}});
+                        {"end_seconds", json_of_start(b.end)}});
   }
-  return {{"start_seconds", json_of(f.start)},
-          {"end_seconds", json_of(f.end)},
+  return {{"start_seconds", json_of_start(f.start)},
+          {"end_seconds", json_of_start(f.end)},
           {"starts_at_once", number(f.at_once)},
           {"nodes", f.nodes},
           {"jobs_ahead", f.ahead},
-          {"jobs_first", json_of(f.first)},
+          {"jobs_first", json_of_start(f.first)},
           {"waits_for", std::move(blockers)},
           {"never", f.never ? Json(*f.never) : Json(nullptr)}};
 }

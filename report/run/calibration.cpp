@@ -11,14 +11,14 @@
 namespace reckon {
 namespace {
 
-std::string range(const ParameterValue& v, const std::string& unit) {
+std::string parameter_range(const ParameterValue& v, const std::string& unit) {
   return fmt::format("{} ({} .. {})", format_in_unit(v.value, unit), format_in_unit(v.low, unit),
                      format_in_unit(v.high, unit));
 }
 
 std::string percent_changed(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
 
-Json json_of(const ParameterValue& v) {
+Json json_of_value(const ParameterValue& v) {
   return {{"value", number(v.value)}, {"low", number(v.low)}, {"high", number(v.high)}};
 }
 
@@ -39,7 +39,7 @@ std::string waiting(const Calibration& c) {
   return "\nWaiting times\n" + table.text();
 }
 
-std::string own_runs(const Calibration& c) {
+std::string own_runs_text(const Calibration& c) {
   if (c.own_runs.empty()) return "";
   Columns table;
   table.row({"", "on", "step", "the model's", "over it", "noise", "steps"});
@@ -58,7 +58,8 @@ std::string calibration_table(const Calibration& c, int width) {
   Columns corrections;
   corrections.row({"", "catalog", "calibrated", "by"});
   for (const Correction& x : c.corrections)
-    corrections.row({x.parameter, range(x.catalog, x.unit), range(x.calibrated, x.unit),
+    corrections.row({x.parameter, parameter_range(x.catalog, x.unit),
+                     parameter_range(x.calibrated, x.unit),
                      percent_changed(x.calibrated.value / x.catalog.value)});
   out += c.corrections.empty() ? "  none\n" : corrections.text();
   Columns rows;
@@ -68,7 +69,7 @@ std::string calibration_table(const Calibration& c, int width) {
               format_in_unit(r.after, r.unit), percent_changed(r.before / r.measured),
               percent_changed(r.after / r.measured)});
   if (!c.rows.empty()) out += "\nForecasts of what was measured\n" + rows.text();
-  out += own_runs(c) + waiting(c) + held_out(c.held_out);
+  out += own_runs_text(c) + waiting(c) + held_out(c.held_out);
   if (!c.warnings.empty()) out += "\nWarnings\n";
   for (const std::string& warning : c.warnings) {
     const char* lead = "  - ";
@@ -88,8 +89,8 @@ std::string calibration_json(const Calibration& c, std::span<const ProfiledFile>
   for (const Correction& x : c.corrections)
     out["corrections"].push_back({{"parameter", x.parameter},
                                   {"unit", x.unit},
-                                  {"catalog", json_of(x.catalog)},
-                                  {"calibrated", json_of(x.calibrated)},
+                                  {"catalog", json_of_value(x.catalog)},
+                                  {"calibrated", json_of_value(x.calibrated)},
                                   {"standard_error_of_log", number(x.standard_error)},
                                   {"rows", x.rows}});
   out["rows"] = Json::array();

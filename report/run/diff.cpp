@@ -15,14 +15,14 @@ constexpr int kWidth = 100;
 
 std::string where(bool within) { return within ? "within" : "outside"; }
 
-Json json_of(const std::optional<DiffRange>& range) {
+Json json_of_difference(const std::optional<DiffRange>& range) {
   if (!range) return nullptr;
   return {{"forecast", json_of(range->forecast)},
           {"run", range->run},
           {"within_interval", range->within_interval()}};
 }
 
-std::string percent(std::optional<double> error) {
+std::string error_percent(std::optional<double> error) {
   return error ? fmt::format("{:+.1f} %", 100 * *error) : "-";
 }
 
@@ -50,11 +50,12 @@ std::string rows(const RunDiff& diff) {
   table.row({"mean", "forecast", "run", "error"});
   for (const DiffSpan& s : diff.spans) {
     if (s.forecast.count() == 0 && s.run.count() == 0) continue;
-    table.row({s.name, format_duration(s.forecast), format_duration(s.run), percent(s.error())});
+    table.row(
+        {s.name, format_duration(s.forecast), format_duration(s.run), error_percent(s.error())});
   }
   for (const DiffCost& c : diff.costs) {
     if (c.forecast_usd == 0 && c.run_usd == 0) continue;
-    table.row({c.name, usd(c.forecast_usd), usd(c.run_usd), percent(c.error())});
+    table.row({c.name, usd(c.forecast_usd), usd(c.run_usd), error_percent(c.error())});
   }
   return table.text();
 }
@@ -84,7 +85,7 @@ std::string causes(const RunDiff& diff) {
   return out;
 }
 
-Json json_of(const Explaining& e) {
+Json json_of_difference(const Explaining& e) {
   const AssumptionEffect& a = e.assumption;
   return {{"what", a.what},
           {"key", a.key},
@@ -98,11 +99,11 @@ Json json_of(const Explaining& e) {
           {"within_range", e.within_range()}};
 }
 
-Json json_of(const DiffCause& c) {
+Json json_of_difference(const DiffCause& c) {
   const bool money = c.row.starts_with("cost");
   Json out = {{"name", c.row}, {money ? "difference_usd" : "difference_seconds", c.difference}};
   out["assumptions"] = Json::array();
-  for (const Explaining& e : c.assumptions) out["assumptions"].push_back(json_of(e));
+  for (const Explaining& e : c.assumptions) out["assumptions"].push_back(json_of_difference(e));
   return out;
 }
 
@@ -127,10 +128,10 @@ std::string diff_json(const RunDiff& diff, const BillComparison* bill) {
   Json out = head("diff");
   out["scenario"] = diff.scenario;
   out["within_interval"] = diff.within_interval();
-  out["time_seconds"] = json_of(std::optional(diff.time));
-  out["cost_usd"] = json_of(diff.cost_usd);
-  out["goodput"] = json_of(diff.goodput);
-  out["lost_work_seconds"] = json_of(diff.lost_work_seconds);
+  out["time_seconds"] = json_of_difference(std::optional(diff.time));
+  out["cost_usd"] = json_of_difference(diff.cost_usd);
+  out["goodput"] = json_of_difference(diff.goodput);
+  out["lost_work_seconds"] = json_of_difference(diff.lost_work_seconds);
   out["spans"] = Json::array();
   for (const DiffSpan& s : diff.spans) {
     const auto error = s.error();
@@ -150,7 +151,7 @@ std::string diff_json(const RunDiff& diff, const BillComparison* bill) {
   out["causes"] = Json::array();
   for (const DiffCause& c : diff.causes) out["causes"].push_back(c.text);
   out["differences"] = Json::array();
-  for (const DiffCause& c : diff.causes) out["differences"].push_back(json_of(c));
+  for (const DiffCause& c : diff.causes) out["differences"].push_back(json_of_difference(c));
   if (bill != nullptr) out["bill"] = bill_object(*bill);
   return dump(out, 2);
 }

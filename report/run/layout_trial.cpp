@@ -31,7 +31,7 @@ const LayoutRow* second(const LayoutTrial& trial) {
 /// Do the intervals of the two means overlap?
 bool is_close(const TrialFit& first, const TrialFit& next) { return next.low <= first.high; }
 
-std::string verdict(const LayoutTrial& trial) {
+std::string trial_verdict(const LayoutTrial& trial) {
   const LayoutRow* first = trial.fastest();
   if (first == nullptr) return "no layout was measured\n";
   std::string out = fmt::format("fastest here: {}", first->name);
@@ -67,7 +67,7 @@ std::string layout_trial_table(const LayoutTrial& trial) {
     else
       table.row({row.name, format_duration(row.forecast), "-", row.reason});
   }
-  return out + table.text() + '\n' + "  " + verdict(trial);
+  return out + table.text() + '\n' + "  " + trial_verdict(trial);
 }
 
 std::string layout_trial_json(const LayoutTrial& trial) {

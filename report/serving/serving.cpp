@@ -19,7 +19,7 @@ std::string rate_text(double rate) {
   return format_count(rate >= 100 ? std::round(rate) : std::round(rate * 10) / 10) + " requests/s";
 }
 
-std::string answer(const ServingForecast& f) {
+std::string serving_answer(const ServingForecast& f) {
   Columns facts(Columns::Kind::facts);
   const bool timed = f.service.latency.count() > 0;
   facts.row({"latency", !timed ? "unknown: no request was answered"
@@ -50,7 +50,7 @@ std::string answer(const ServingForecast& f) {
 }
 
 /// What the answer would be at both ends of what a batch takes.
-std::string range(const ServingForecast& f) {
+std::string serving_range(const ServingForecast& f) {
   if (!f.range) return "";
   Columns rows;
   rows.row({"", "batch of " + std::to_string(f.batch_max), "p50", "p95", "p99", "replicas",
@@ -92,7 +92,7 @@ std::string timeline(const ServingForecast& f) {
   return "\nReplicas over time\n" + rows.text();
 }
 
-std::string warnings(const ServingForecast& f, int width) {
+std::string serving_warnings(const ServingForecast& f, int width) {
   if (f.warnings.empty()) return "";
   std::string out = "\nWarnings of serving\n";
   for (const std::string& text : f.warnings) {
@@ -108,7 +108,7 @@ std::string warnings(const ServingForecast& f, int width) {
 /// null where nothing was counted.
 Json known(bool is_known, double value) { return is_known ? Json(value) : Json(); }
 
-Json json_of(const ServingEnd& e) {
+Json json_of_served(const ServingEnd& e) {
   return {{"batch_full_seconds", e.batch_full.count()},
           {"latency_p50_seconds", e.p50.count()},
           {"latency_p95_seconds", e.p95.count()},
@@ -118,7 +118,7 @@ Json json_of(const ServingEnd& e) {
           {"cost_usd", e.cost_usd ? Json(*e.cost_usd) : Json()}};
 }
 
-Json json_of(const ServiceSlice& s) {
+Json json_of_served(const ServiceSlice& s) {
   return {{"from_seconds", s.from.count()},
           {"requests_per_second", double(s.arrived) / s.length.count()},
           {"replicas", s.ready},
@@ -132,7 +132,8 @@ Json json_of(const ServiceSlice& s) {
 std::string serving_table(const ServingForecast& f, int width) {
   const std::string on = f.accelerator.empty() ? "CPUs" : f.accelerator;
   return fmt::format("Serving {} on {} ({}, seed {})\n", f.model, on, f.precision, f.seed) +
-         answer(f) + range(f) + replica(f) + timeline(f) + warnings(f, width);
+         serving_answer(f) + serving_range(f) + replica(f) + timeline(f) +
+         serving_warnings(f, width);
 }
 
 Json serving_object(const ServingForecast& f) {
@@ -166,9 +167,10 @@ Json serving_object(const ServingForecast& f) {
       {"cost_usd", price(f.cost_usd)},
       {"cost_per_million_requests_usd", price(f.usd_per_million)}};
   out["range"] =
-      f.range ? Json{{"p5", json_of(f.range->fast)}, {"p95", json_of(f.range->slow)}} : Json();
+      f.range ? Json{{"p5", json_of_served(f.range->fast)}, {"p95", json_of_served(f.range->slow)}}
+              : Json();
   out["timeline"] = Json::array();
-  for (const ServiceSlice& s : f.service.slices) out["timeline"].push_back(json_of(s));
+  for (const ServiceSlice& s : f.service.slices) out["timeline"].push_back(json_of_served(s));
   out["prices_as_of"] = text_or_null(f.prices_as_of);
   out["warnings"] = f.warnings;
   return out;

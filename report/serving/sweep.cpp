@@ -17,7 +17,7 @@ bool holds_goal(const ServingSweep& sweep, const ServingForecast& f) {
   return !sweep.goal || (f.refused_share == 0 && evaluate(*sweep.goal, f).passed);
 }
 
-std::vector<std::string> cells_of(const ServingSweep& sweep, std::size_t k) {
+std::vector<std::string> serving_cells(const ServingSweep& sweep, std::size_t k) {
   const ServingForecast& f = *sweep.points[k].forecast;
   const bool timed = f.service.latency.count() > 0;
   const auto latency = [&](Seconds t) { return timed ? format_duration(t) : std::string("-"); };
@@ -33,7 +33,7 @@ std::vector<std::string> cells_of(const ServingSweep& sweep, std::size_t k) {
           mark};
 }
 
-std::vector<std::string> csv_cells(const ServingSweep& sweep, std::size_t k) {
+std::vector<std::string> serving_csv_cells(const ServingSweep& sweep, std::size_t k) {
   const ServingForecast& f = *sweep.points[k].forecast;
   const auto number = [](double v) { return fmt::format("{}", v); };
   const bool timed = f.service.latency.count() > 0;
@@ -71,7 +71,7 @@ std::string serving_sweep_table(const ServingSweep& sweep, int width) {
           : fmt::format("  {} simulated a point{}\n", format_duration(last->forecast->period),
                         sweep.goal ? ", goal: " + sweep.goal->text : "");
   return sweep_table(sweep.scenario, sweep.paths, kColumns,
-                     rows_of(sweep, [&](std::size_t k) { return cells_of(sweep, k); }), remark,
+                     rows_of(sweep, [&](std::size_t k) { return serving_cells(sweep, k); }), remark,
                      width);
 }
 
@@ -96,7 +96,7 @@ std::string serving_sweep_csv(const ServingSweep& sweep) {
                                 "cost_usd",
                                 "best"};
   return sweep_csv(sweep.paths, kColumns,
-                   rows_of(sweep, [&](std::size_t k) { return csv_cells(sweep, k); }));
+                   rows_of(sweep, [&](std::size_t k) { return serving_csv_cells(sweep, k); }));
 }
 
 }  // namespace reckon

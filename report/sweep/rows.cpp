@@ -18,8 +18,8 @@ std::string why_not(const SweepRow& row, int width) {
   return text;
 }
 
-std::vector<std::string> joined(std::vector<std::string> cells,
-                                std::span<const std::string> others) {
+std::vector<std::string> joined_cells(std::vector<std::string> cells,
+                                      std::span<const std::string> others) {
   cells.insert(cells.end(), others.begin(), others.end());
   return cells;
 }
@@ -41,7 +41,7 @@ std::string sweep_table(const std::string& scenario, std::span<const std::string
   std::string reasons;
   for (const SweepRow& row : rows) {
     const std::vector<std::string> none{"not possible, see below"};
-    table.row(joined(row.values, row.cells.empty() ? none : row.cells));
+    table.row(joined_cells(row.values, row.cells.empty() ? none : row.cells));
     if (row.cells.empty()) reasons += why_not(row, width);
   }
   out += "\n" + table.text() + remark;
@@ -55,7 +55,7 @@ std::string sweep_csv(std::span<const std::string> paths, std::span<const char* 
   header.emplace_back("reason");
   std::string out = csv_line(header);
   for (const SweepRow& row : rows) {
-    std::vector<std::string> cells = joined(row.values, row.cells);
+    std::vector<std::string> cells = joined_cells(row.values, row.cells);
     cells.resize(row.values.size() + columns.size());
     cells.push_back(row.reason);
     out += csv_line(cells);

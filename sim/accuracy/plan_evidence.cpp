@@ -138,7 +138,7 @@ std::optional<Residual> set_residual_of_only_job(Plan& plan, const Evidence& evi
 }
 
 /// What was set in a job's own plan.
-JobResidual residual_of(const Plan& alone) {
+JobResidual residual_of_job(const Plan& alone) {
   JobResidual r;
   r.memory_mean = alone.framework.memory_mean;
   r.memory_deviation = alone.framework.memory_deviation;
@@ -164,7 +164,7 @@ std::optional<Residual> set_residual(Plan& plan, const Evidence& evidence) {
     alone.jobs = {job};
     alone.evidence.reset();
     const auto residual = set_residual_of_only_job(alone, evidence);
-    done.back().residual = residual_of(alone);
+    done.back().residual = residual_of_job(alone);
     if (done.size() == 1) {
       plan = std::move(alone);
       of_first = residual;

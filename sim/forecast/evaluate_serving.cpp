@@ -7,7 +7,7 @@
 namespace reckon {
 namespace {
 
-double pick(const ServingForecast& f, Statistic statistic) {
+double pick_served(const ServingForecast& f, Statistic statistic) {
   switch (statistic) {
     case Statistic::none:
     case Statistic::mean:
@@ -25,10 +25,11 @@ double pick(const ServingForecast& f, Statistic statistic) {
   return 0;
 }
 
-std::optional<double> value_of(const Expectation& e, const ServingForecast& f) {
+std::optional<double> served_value_of(const Expectation& e, const ServingForecast& f) {
   switch (e.metric) {
     case Metric::latency:
-      return f.service.latency.count() > 0 ? std::optional(pick(f, e.statistic)) : std::nullopt;
+      return f.service.latency.count() > 0 ? std::optional(pick_served(f, e.statistic))
+                                           : std::nullopt;
     case Metric::serving_cost:
       return f.cost_usd;
     case Metric::serving_replicas:
@@ -52,7 +53,7 @@ ExpectationResult evaluate(const Expectation& expectation, const ServingForecast
     result.reason = "the scenario trains nothing";
     return result;
   }
-  result.value = value_of(expectation, forecast);
+  result.value = served_value_of(expectation, forecast);
   if (!result.value)
     result.reason = expectation.metric == Metric::serving_cost ? "a price is unknown"
                                                                : "no request was answered";

@@ -39,7 +39,7 @@ double share_of(const Forecast& f, Badput cause) { return f.badput[std::size_t(c
 /// Standard normal scores of n replications that drew nothing: each of the n equal parts of the law
 /// once, in an order that neither they nor another stream know of (a lattice by an irrational
 /// step).
-double score_of(std::size_t k, std::size_t n, int stream) {
+double stratified_score(std::size_t k, std::size_t n, int stream) {
   const double step =
       stream == 0 ? 0.6180339887498949 : 0.4142135623730951;  // golden ratio, sqrt 2
   const double place = std::fmod(double(k + 1) * step, 1.0);
@@ -100,7 +100,7 @@ MeasuredFactor::MeasuredFactor(std::vector<double> logs, double least_spread, do
   constexpr double kNone = 1e-6;  // all replications have the same
   for (std::size_t k = 0; k < logs_.size(); ++k)
     scores_.push_back(spread > kNone ? (logs_[k] - middle) / spread
-                                     : score_of(k, logs_.size(), stream));
+                                     : stratified_score(k, logs_.size(), stream));
   middle_ = middle;
   spread_ = std::max(spread, least_spread);
   noise_ = noise;

@@ -29,7 +29,7 @@ constexpr ProcessorItem kItems[] = {
 };
 
 /// In the key's unit; 0: the record does not say.
-double value_of(const ProbeRecord& p, std::string_view key) {
+double probed_value_of(const ProbeRecord& p, std::string_view key) {
   const double seconds = p.median.count(), threads = std::max(1, p.threads);
   if (!(seconds > 0)) return 0;
   if (key == keys::kCpuFlopsPerVcpu)
@@ -117,7 +117,7 @@ MeasuredRun measured_probe(std::string file, ScenarioFile scenario, const Measur
     std::vector<double> values;
     for (const ProbeRecord& p : probe.probes)
       if (p.kind == item.kind && p.device.empty())
-        if (const double v = value_of(p, item.key); v > 0) values.push_back(v);
+        if (const double v = probed_value_of(p, item.key); v > 0) values.push_back(v);
     if (values.empty()) continue;
     run.quantities.push_back({.what = Measured::number,
                               .value = quantile(values, 0.5),

@@ -24,7 +24,7 @@ std::vector<StepRecord> steady(const std::vector<StepRecord>& useful) {
 }
 
 /// Means, because parts' means add up to the mean of the whole.
-Seconds mean_of(const std::vector<StepRecord>& steps, Seconds StepRecord::*part) {
+Seconds mean_part_of(const std::vector<StepRecord>& steps, Seconds StepRecord::*part) {
   Seconds sum{};
   for (const StepRecord& s : steps) sum += s.*part;
   return sum / double(std::max<std::size_t>(steps.size(), 1));
@@ -88,10 +88,10 @@ class Differ {
   }
 
   void add_steps() {
-    run_parts_ = {mean_of(steady_, &StepRecord::compute),
-                  mean_of(steady_, &StepRecord::exposed_communication),
-                  mean_of(steady_, &StepRecord::input),
-                  mean_of(steady_, &StepRecord::update),
+    run_parts_ = {mean_part_of(steady_, &StepRecord::compute),
+                  mean_part_of(steady_, &StepRecord::exposed_communication),
+                  mean_part_of(steady_, &StepRecord::input),
+                  mean_part_of(steady_, &StepRecord::update),
                   {}};
     said_parts_ = forecast_.parts;
     if (!forecast_.says_update) run_parts_.exposed_input = run_parts_.update = Seconds{};
@@ -100,7 +100,7 @@ class Differ {
       said_parts_.exposed_communication += said_parts_.update;
       said_parts_.update = Seconds{};
     }
-    const Seconds step = mean_of(steady_, &StepRecord::seconds);
+    const Seconds step = mean_part_of(steady_, &StepRecord::seconds);
     run_parts_.other = step - run_parts_.compute - run_parts_.exposed_communication -
                        run_parts_.exposed_input - run_parts_.update;
     diff_.spans.push_back({"step.median", forecast_.step, median_step(steady_)});
@@ -108,13 +108,13 @@ class Differ {
     for (const StepPart& part : kStepParts) {
       if (part.time == &StepParts::exposed_communication)
         diff_.spans.push_back({"step.communication", forecast_.communication,
-                               mean_of(steady_, &StepRecord::communication)});
+                               mean_part_of(steady_, &StepRecord::communication)});
       diff_.spans.push_back(
           {std::string(part.name), said_parts_.*part.time, run_parts_.*part.time});
     }
   }
 
-  bool waits_for_servers() const { return mean_of(steady_, &StepRecord::push).count() > 0; }
+  bool waits_for_servers() const { return mean_part_of(steady_, &StepRecord::push).count() > 0; }
 
   void add_categories() {
     const double mean = forecast_.time_seconds.mean;
@@ -154,7 +154,7 @@ class Differ {
                              format_duration(said));
     if (name == "training")
       cause.text += fmt::format("; a step took {}, forecast {}",
-                                format_duration(mean_of(steady_, &StepRecord::seconds)),
+                                format_duration(mean_part_of(steady_, &StepRecord::seconds)),
                                 format_duration(forecast_.step));
     else
       cause.assumptions = explain_seconds(name, longer.count(), Around::mean);

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "sim/model/layer_graph.h"
 #include "sim/model/zoo/builder.h"
 
 namespace reckon {
@@ -13,34 +14,28 @@ bool is_product(const LayerOp& op) {
   return std::holds_alternative<Linear>(op) || std::holds_alternative<ExpertLinear>(op);
 }
 
-/// The product that makes a query or a value, through rotations and norms of heads.
-std::optional<std::size_t> projection_behind(std::span<const Layer> layers, LayerId id) {
-  while (true) {
-    const Layer& layer = layers[index(id)];
-    if (is_product(layer.op)) return index(id);
-    const bool passes_on = std::holds_alternative<RotaryEmbedding>(layer.op) ||
-                           std::holds_alternative<RmsNorm>(layer.op);
-    if (!passes_on) return std::nullopt;
-    id = layer.inputs[0];
-  }
-}
-
-std::vector<bool> targets_of(std::span<const Layer> layers, LoraTargets wanted) {
-  std::vector<bool> target(layers.size());
+/// All products, or those that make queries and values, perhaps through rotations and norms.
+std::vector<bool> targets_of(const ModelGraph& base, LoraTargets wanted) {
+  const auto layers = base.layers();
+  std::vector<bool> target(layers.size(), true);
   if (wanted == LoraTargets::all_linear) {
-    for (std::size_t i = 0; i < layers.size(); ++i) target[i] = is_product(layers[i].op);
     for (const Layer& layer : layers) {
       if (layer.output != Shape{1}) continue;
       for (LayerId id : layer.inputs) target[index(id)] = false;
     }
-    return target;
-  }
-  for (const Layer& layer : layers) {
-    if (!std::holds_alternative<Attention>(layer.op)) continue;
-    for (std::size_t i = 0; i < layer.inputs.size(); i += 2) {  // q and v; or all three in one
-      if (const auto product = projection_behind(layers, layer.inputs[i])) target[*product] = true;
+  } else {
+    std::vector<std::size_t> taken;
+    for (const Layer& layer : layers) {
+      if (!std::holds_alternative<Attention>(layer.op)) continue;
+      for (std::size_t i = 0; i < layer.inputs.size(); i += 2)  // q and v; or all three in one
+        taken.push_back(index(layer.inputs[i]));
     }
+    target = base.graph().ancestors(taken, [&](std::size_t i) {
+      return std::holds_alternative<RotaryEmbedding>(layers[i].op) ||
+             std::holds_alternative<RmsNorm>(layers[i].op);
+    });
   }
+  for (std::size_t i = 0; i < layers.size(); ++i) target[i] = target[i] && is_product(layers[i].op);
   return target;
 }
 
@@ -109,29 +104,31 @@ LayerId add_lora(LayerList& net, const Layer& layer, std::vector<LayerId> inputs
   return net.add(layer.name + ".lora_magnitude", FeatureScale{linear->out}, {x, norms});
 }
 
-std::vector<Layer> with_lora_layers(std::span<const Layer> layers, const LoraAdapters& adapters) {
-  const std::vector<bool> wide = targets_of(layers, LoraTargets::all_linear);
-  Adapted net(layers, targets_of(layers, adapters.targets),
-              [&](LayerList& list, const Layer& layer, std::vector<LayerId> inputs, LayerId base) {
-                return add_lora(list, layer, std::move(inputs), base, adapters);
+std::vector<Layer> with_lora_layers(const ModelGraph& base, const LoraAdapters& adapters) {
+  const std::vector<bool> wide = targets_of(base, LoraTargets::all_linear);
+  Adapted net(base.layers(), targets_of(base, adapters.targets),
+              [&](LayerList& list, const Layer& layer, std::vector<LayerId> inputs, LayerId id) {
+                return add_lora(list, layer, std::move(inputs), id, adapters);
               });
   return net.take(
       [&](Layer& made, std::size_t i) { made.four_bit = adapters.four_bit && wide[i]; });
 }
 
 /// Products whose output goes, perhaps through dropout or a constant, into a sum of its shape.
-std::vector<bool> into_residuals(std::span<const Layer> layers) {
-  std::vector<bool> target(layers.size());
+std::vector<bool> into_residuals(const ModelGraph& base) {
+  const auto layers = base.layers();
+  std::vector<std::size_t> summands;
   for (const Layer& layer : layers) {
     if (!std::holds_alternative<Add>(layer.op)) continue;
-    for (LayerId id : layer.inputs) {
-      const Layer* from = &layers[index(id)];
-      while (std::holds_alternative<Dropout>(from->op) || std::holds_alternative<ScaleBy>(from->op))
-        from = &layers[index(from->inputs[0])];
-      if (std::holds_alternative<Linear>(from->op) && from->output == layer.output)
-        target[index(from->id)] = true;
-    }
+    for (LayerId id : layer.inputs)
+      if (layers[index(id)].output == layer.output) summands.push_back(index(id));
   }
+  std::vector<bool> target = base.graph().ancestors(summands, [&](std::size_t i) {
+    return std::holds_alternative<Dropout>(layers[i].op) ||
+           std::holds_alternative<ScaleBy>(layers[i].op);
+  });
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    target[i] = target[i] && std::holds_alternative<Linear>(layers[i].op);
   return target;
 }
 
@@ -167,7 +164,7 @@ Expected<ModelGraph> with_lora(const ModelGraph& base, const LoraAdapters& adapt
     errors.push_back({.what = fmt::format("the rank of the adapters is {}", adapters.rank),
                       .hint = "usual ranks are 4 to 256"});
   }
-  const std::vector<bool> targets = targets_of(base.layers(), adapters.targets);
+  const std::vector<bool> targets = targets_of(base, adapters.targets);
   std::int64_t widest = 0;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if (!targets[i]) continue;
@@ -185,11 +182,11 @@ Expected<ModelGraph> with_lora(const ModelGraph& base, const LoraAdapters& adapt
   }
   if (!errors.empty()) return tl::unexpected<Diagnostics>(std::move(errors));
   return ModelGraph::make(base.name(), base.sample_unit(), input_of(base),
-                          with_lora_layers(base.layers(), adapters));
+                          with_lora_layers(base, adapters));
 }
 
 Expected<ModelGraph> with_bottlenecks(const ModelGraph& base, std::int64_t width) {
-  std::vector<bool> target = into_residuals(base.layers());
+  std::vector<bool> target = into_residuals(base);
   Diagnostics errors;
   if (width < 1)
     errors.push_back({.what = fmt::format("the width of the adapters is {}", width),

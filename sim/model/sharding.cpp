@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "sim/model/layer_graph.h"
 #include "sim/model/layer_rules.h"
 
 namespace reckon {
@@ -22,11 +23,8 @@ std::optional<Widths> matrix_of(const LayerOp& op) {
 class Cutter {
  public:
   explicit Cutter(const ModelGraph& model)
-      : layers_(model.layers()), users_(layers_.size()), can_split_(layers_.size()) {
-    for (const Layer& layer : layers_)
-      for (std::size_t k = 0; k < layer.inputs.size(); ++k)
-        users_[index(layer.inputs[k])].push_back({index(layer.id), k});
-    // Users stand behind what they use, so one walk from the end settles all.
+      : layers_(model.layers()), graph_(model.graph()), can_split_(layers_.size()) {
+    // Readers stand behind what they read, so one walk from the end settles all.
     for (std::size_t i = layers_.size(); i-- > 0;) can_split_[i] = find_can_split(i);
   }
 
@@ -54,29 +52,27 @@ class Cutter {
   }
 
  private:
-  struct User {
-    std::size_t layer;
-    std::size_t input;  // which of its inputs
-  };
-
-  bool takes_split(const User& user) const {
-    const LayerOp& op = layers_[user.layer].op;
-    const bool passes_on = can_split_[user.layer];
+  /// Does the reader take its input split?
+  bool takes_split(const LayerGraph::Edge& edge) const {
+    const std::size_t reader = source(edge, graph_.edges());
+    const bool first_input = graph_.edges()[edge].place == 0;
+    const LayerOp& op = layers_[reader].op;
+    const bool passes_on = can_split_[reader];
     switch (split_rule(op)) {
       case SplitRule::matrix: {
         // A product takes split features together. One that could be cut by columns itself and is
         // wider than its input is (LoRA's second matrix beside a split projection).
         const Widths matrix = *matrix_of(op);
-        return user.input == 0 && (!passes_on || matrix.out < matrix.in);
+        return first_input && (!passes_on || matrix.out < matrix.in);
       }
       case SplitRule::sums_up:
         return true;
       case SplitRule::heads:
         return passes_on;
       case SplitRule::first_input:
-        return user.input == 0 && passes_on;
+        return first_input && passes_on;
       case SplitRule::features:
-        return passes_on && same_width(user.layer);
+        return passes_on && same_width(reader);
       case SplitRule::rows:
       case SplitRule::whole:
         return false;
@@ -92,12 +88,13 @@ class Cutter {
   }
 
   bool find_can_split(std::size_t i) const {
-    return !users_[i].empty() &&
-           std::ranges::all_of(users_[i], [&](const User& u) { return takes_split(u); });
+    const auto edges = graph_.readers(i);
+    return !edges.empty() && std::all_of(edges.begin(), edges.end(),
+                                         [&](const auto& edge) { return takes_split(edge); });
   }
 
   std::span<const Layer> layers_;
-  std::vector<std::vector<User>> users_;
+  const LayerGraph& graph_;
   std::vector<bool> can_split_;
 };
 

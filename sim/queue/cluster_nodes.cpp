@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/queue/lists/flavor_checks.h"
 #include "sim/queue/lists/job_lists.h"
 #include "sim/queue/lists/openb_csv.h"
 
@@ -94,14 +95,11 @@ bool ClusterNodes::set_cells(bool apart) {
                                                cells.size(), kMostCells));
     return false;
   }
-  if (kueue && cells.size() > question_.pools.size()) {
-    source_.error("cluster.pools",
-                  "GPUs with several MIG profiles are not simulated under policy kueue, whose "
-                  "flavors are pools",
-                  "a pool for each profile, with accelerator.shared");
-    return false;
+  if (kueue) {
+    question_.pools.clear();
+    for (const auto& [pool, resource] : cells) question_.pools.push_back(pool);
+    return check_flavors(*question_.scheduler.kueue, question_, source_);
   }
-  if (kueue) return check_flavors();
   return !partitions || set_partitions();
 }
 
@@ -126,9 +124,7 @@ bool ClusterNodes::tells_pools_apart() const {
 std::optional<int> ClusterNodes::pool_number(const std::string& name, const std::string& path) {
   const auto pool = std::find(question_.pools.begin(), question_.pools.end(), name);
   if (pool != question_.pools.end()) return static_cast<int>(pool - question_.pools.begin());
-  source_.error(
-      path, fmt::format("'{}' is no pool with GPUs{}", name, did_you_mean(name, question_.pools)),
-      fmt::format("pools: {}", fmt::join(question_.pools, ", ")));
+  tell_no_pool(name, path, question_.pools, source_);
   return std::nullopt;
 }
 
@@ -146,26 +142,6 @@ bool ClusterNodes::set_partitions() {
     }
     question_.partitions.of_partition.push_back(cells);
   }
-  return known;
-}
-
-bool ClusterNodes::check_flavors() {
-  bool known = true;
-  for (const KueueResourceFlavorSpec& f : question_.scheduler.kueue->resource_flavors)
-    known = pool_number(f.name, "cluster.scheduler.kueue.resourceFlavors." + f.name).has_value() &&
-            known;
-  for (const KueueCohortSpec& c : question_.scheduler.kueue->cohorts)
-    for (const KueueFlavorSpec& f : c.flavors)
-      known = pool_number(f.name, fmt::format("cluster.scheduler.kueue.cohorts.{}.flavors.{}",
-                                              c.name, f.name))
-                  .has_value() &&
-              known;
-  for (const ClusterQueueSpec& q : question_.scheduler.kueue->cluster_queues)
-    for (const KueueFlavorSpec& f : q.flavors)
-      known = pool_number(f.name, fmt::format("cluster.scheduler.kueue.clusterQueues.{}.flavors.{}",
-                                              q.name, f.name))
-                  .has_value() &&
-              known;
   return known;
 }
 

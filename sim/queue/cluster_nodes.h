@@ -38,7 +38,6 @@ class ClusterNodes {
   bool tells_pools_apart() const;
   std::optional<int> pool_number(const std::string& name, const std::string& path);
   bool set_partitions();
-  bool check_flavors();
 
   const ScenarioFile& file_;
   const Scenario& scenario_;

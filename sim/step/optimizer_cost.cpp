@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/model/layer_graph.h"
 #include "sim/model/layer_rules.h"
 
 namespace reckon {
@@ -36,17 +37,20 @@ bool is_matrix(const LayerOp& op) {
          std::holds_alternative<Conv2d>(op);
 }
 
-/// Layers whose output a loss over classes takes, through constants and activations at most.
+/// Layers whose output a loss over classes takes, through constants and activations at most, and
+/// these losses.
 std::vector<bool> outputs_of(const ModelGraph& model) {
-  std::vector<bool> output(model.layers().size());
-  for (std::size_t i = model.layers().size(); i-- > 0;) {
-    const Layer& layer = model.layers()[i];
-    const bool passes_on = output[i] && (std::holds_alternative<ScaleBy>(layer.op) ||
-                                         std::holds_alternative<Activation>(layer.op));
-    if (!passes_on && !std::holds_alternative<SoftmaxCrossEntropy>(layer.op)) continue;
-    for (LayerId id : layer.inputs) output[index(id)] = true;
-  }
-  return output;
+  const auto layers = model.layers();
+  const auto is_loss = [&](std::size_t i) {
+    return std::holds_alternative<SoftmaxCrossEntropy>(layers[i].op);
+  };
+  std::vector<std::size_t> losses;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    if (is_loss(i)) losses.push_back(i);
+  return model.graph().ancestors(losses, [&](std::size_t i) {
+    return is_loss(i) || std::holds_alternative<ScaleBy>(layers[i].op) ||
+           std::holds_alternative<Activation>(layers[i].op);
+  });
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ void reduce_block(Chain& chain, const StageModel<Cost>& m, double n, Seconds bac
 }
 
 /// The device idles while the host issues less than it could do.
-void wait_for_host(StageTime& s, Seconds host) {
+void stage_waits_for_host(StageTime& s, Seconds host) {
   const Seconds idle = host - s.whole();
   const Seconds busy = s.pass.forward + s.pass.backward;
   if (idle.count() <= 0 || busy.count() <= 0) return;
@@ -185,7 +185,7 @@ StageTime time_of_stage(const StageModel<Cost>& m, std::span<const BlockTime> ti
     else
       s.transfers = 2.0 * l.interleave * transfer;
   }
-  wait_for_host(s, host_time(s.pass.dispatches, m.core));
+  stage_waits_for_host(s, host_time(s.pass.dispatches, m.core));
   return s;
 }
 

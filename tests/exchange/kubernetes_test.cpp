@@ -162,7 +162,7 @@ cluster:
     - {name: spot, machine: n1-standard-8, accelerator: {type: V100-SXM2-16, count: 1},
        nodes: {initial: 0, min: 0, max: 2}, autoscaling: true, pricing: spot}
     - {name: steady, machine: n1-standard-8, accelerator: {type: V100-SXM2-16, count: 1},
-       nodes: {initial: 0, min: 0, max: 2}, autoscaling: true, stands_in_for: spot, after: 5min}
+       nodes: {initial: 0, min: 0, max: 2}, autoscaling: true, fallback_for: spot, after: 5min}
 )";
   const Exported out = exported_manifest(text, {});
   CHECK(out.errors.empty());

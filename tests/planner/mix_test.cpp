@@ -114,7 +114,7 @@ Bought bought(const std::string& node, int nodes, const std::string& pricing,
         fmt::format("{}, nodes: {{initial: 0, min: 0, max: {}}}, autoscaling: true", node, spot);
     out.pools += fmt::format("{{name: {}, role: worker, {}, pricing: spot}}, ", name, scaled);
     out.pools += fmt::format(
-        "{{name: {0}-stand-in, role: worker, {1}, pricing: on_demand, stands_in_for: {0}, after: "
+        "{{name: {0}-fallback, role: worker, {1}, pricing: on_demand, fallback_for: {0}, after: "
         "{2}}}",
         name, scaled, fallback);
   }

@@ -58,7 +58,7 @@ T read_as(std::span<const std::byte> bytes) {
 }
 
 template <class T>
-std::vector<std::byte> bytes_of(const T& value) {
+std::vector<std::byte> bytes_of_value(const T& value) {
   const auto bytes = std::as_bytes(std::span(&value, 1));
   return {bytes.begin(), bytes.end()};
 }
@@ -92,7 +92,7 @@ Key key_of_connector(const JobSecret& secret, std::span<const std::byte> transcr
 }
 
 [[noreturn]] void refuse(HandshakeFailure failure, const std::string& what) {
-  throw HandshakeError(failure, what, bytes_of(Refusal{.failure = failure}));
+  throw HandshakeError(failure, what, bytes_of_value(Refusal{.failure = failure}));
 }
 [[noreturn]] void not_ours() {
   throw HandshakeError(HandshakeFailure::other_protocol, "what arrived is no message of reckon");
@@ -177,7 +177,8 @@ std::vector<std::byte> AcceptorHandshake::answer_hello() {
   transcript_ = std::exchange(received_, {});
   append(transcript_, nonce_);
   needed_ = sizeof(Beginning);
-  return bytes_of(Challenge{.nonce = nonce_, .proof = proof_of_acceptor(secret_, transcript_)});
+  return bytes_of_value(
+      Challenge{.nonce = nonce_, .proof = proof_of_acceptor(secret_, transcript_)});
 }
 
 void AcceptorHandshake::check_proof() const {
@@ -189,11 +190,11 @@ void AcceptorHandshake::check_proof() const {
 ConnectorHandshake::ConnectorHandshake(const JobSecret& secret, const Listening& other,
                                        const Connecting& self, const Nonce& nonce)
     : secret_(secret),
-      hello_(bytes_of(HelloMessage{.as = other.as,
-                                   .job_length = std::uint16_t(self.job.size()),
-                                   .listener_rank = other.rank,
-                                   .rank = self.rank,
-                                   .nonce = nonce})) {
+      hello_(bytes_of_value(HelloMessage{.as = other.as,
+                                         .job_length = std::uint16_t(self.job.size()),
+                                         .listener_rank = other.rank,
+                                         .rank = self.rank,
+                                         .nonce = nonce})) {
   RECKON_CHECK(self.job.size() <= kLongestJobName);
   append(hello_, std::as_bytes(std::span(self.job)));
 }
@@ -217,7 +218,7 @@ std::vector<std::byte> ConnectorHandshake::take(std::span<const std::byte> bytes
   keys_ = {.send = key_of_connector(secret_, transcript),
            .receive = key_of_acceptor(secret_, transcript)};
   done_ = true;
-  return bytes_of(Proof{.proof = proof_of_connector(secret_, transcript)});
+  return bytes_of_value(Proof{.proof = proof_of_connector(secret_, transcript)});
 }
 
 }  // namespace reckon

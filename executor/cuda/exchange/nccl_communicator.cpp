@@ -17,7 +17,7 @@
 namespace reckon::cuda {
 namespace {
 
-void check(ncclResult_t result, const char* what) {
+void check_nccl(ncclResult_t result, const char* what) {
   if (result == ncclSuccess) return;
   throw DeviceError(fmt::format("NCCL {}: {}", what, nccl_library().get_error_string(result)));
 }
@@ -65,9 +65,9 @@ class Nccl final : public NcclCommunicator {
   Nccl(Communicator& control, int device) : rank_(control.rank()), size_(control.size()) {
     refuse_shared_devices(control, device);
     ncclUniqueId id{};
-    if (rank_ == 0) check(nccl_.get_unique_id(&id), "id");
+    if (rank_ == 0) check_nccl(nccl_.get_unique_id(&id), "id");
     control.introduce(std::as_writable_bytes(std::span(&id, 1)), 0);
-    check(nccl_.comm_init_rank(&comm_, size_, id, rank_), "rendezvous");
+    check_nccl(nccl_.comm_init_rank(&comm_, size_, id, rank_), "rendezvous");
   }
   ~Nccl() override { nccl_.comm_destroy(comm_); }
   Nccl(const Nccl&) = delete;
@@ -81,69 +81,71 @@ class Nccl final : public NcclCommunicator {
   void all_reduce(std::span<std::int64_t> values) override { sum(values, ncclInt64); }
   void all_gather(std::span<const float> mine, std::span<float> all) override {
     RECKON_CHECK(all.size() == mine.size() * static_cast<std::size_t>(size_));
-    check(nccl_.all_gather(mine.data(), all.data(), mine.size(), ncclFloat32, comm_, stream_.get),
-          "all-gather");
+    check_nccl(
+        nccl_.all_gather(mine.data(), all.data(), mine.size(), ncclFloat32, comm_, stream_.get),
+        "all-gather");
     wait("all-gather");
   }
   void reduce_scatter(std::span<const float> all, std::span<float> mine) override {
     RECKON_CHECK(all.size() == mine.size() * static_cast<std::size_t>(size_));
-    check(nccl_.reduce_scatter(all.data(), mine.data(), mine.size(), ncclFloat32, ncclSum, comm_,
-                               stream_.get),
-          "reduce-scatter");
+    check_nccl(nccl_.reduce_scatter(all.data(), mine.data(), mine.size(), ncclFloat32, ncclSum,
+                                    comm_, stream_.get),
+               "reduce-scatter");
     wait("reduce-scatter");
   }
   void all_to_all(std::span<const float> send, std::span<float> receive) override {
     RECKON_CHECK(send.size() == receive.size());
     const std::size_t part = send.size() / static_cast<std::size_t>(size_);
-    check(nccl_.group_start(), "all-to-all");
+    check_nccl(nccl_.group_start(), "all-to-all");
     for (int r = 0; r < size_; ++r) {
       const std::size_t at = static_cast<std::size_t>(r) * part;
-      check(nccl_.send(send.data() + at, part, ncclFloat32, r, comm_, stream_.get), "all-to-all");
-      check(nccl_.receive(receive.data() + at, part, ncclFloat32, r, comm_, stream_.get),
-            "all-to-all");
+      check_nccl(nccl_.send(send.data() + at, part, ncclFloat32, r, comm_, stream_.get),
+                 "all-to-all");
+      check_nccl(nccl_.receive(receive.data() + at, part, ncclFloat32, r, comm_, stream_.get),
+                 "all-to-all");
     }
-    check(nccl_.group_end(), "all-to-all");
+    check_nccl(nccl_.group_end(), "all-to-all");
     wait("all-to-all");
   }
   void broadcast(std::span<std::byte> bytes, int root) override {
-    check(nccl_.broadcast(bytes.data(), bytes.data(), bytes.size(), ncclUint8, root, comm_,
-                          stream_.get),
-          "broadcast");
+    check_nccl(nccl_.broadcast(bytes.data(), bytes.data(), bytes.size(), ncclUint8, root, comm_,
+                               stream_.get),
+               "broadcast");
     wait("broadcast");
   }
   void send(std::span<const std::byte> bytes, int to) override {
-    check(nccl_.send(bytes.data(), bytes.size(), ncclUint8, to, comm_, stream_.get), "send");
+    check_nccl(nccl_.send(bytes.data(), bytes.size(), ncclUint8, to, comm_, stream_.get), "send");
     wait("send");
   }
   void receive(std::span<std::byte> bytes, int from) override {
-    check(nccl_.receive(bytes.data(), bytes.size(), ncclUint8, from, comm_, stream_.get),
-          "receive");
+    check_nccl(nccl_.receive(bytes.data(), bytes.size(), ncclUint8, from, comm_, stream_.get),
+               "receive");
     wait("receive");
   }
   void barrier() override { all_reduce(one_.span()); }
 
   void queue_all_reduce(std::span<float> values, cudaStream_t stream) override {
-    check(nccl_.all_reduce(values.data(), values.data(), values.size(), ncclFloat32, ncclSum, comm_,
-                           stream),
-          "all-reduce");
+    check_nccl(nccl_.all_reduce(values.data(), values.data(), values.size(), ncclFloat32, ncclSum,
+                                comm_, stream),
+               "all-reduce");
   }
   void queue_all_gather(std::span<const float> mine, std::span<float> all,
                         cudaStream_t stream) override {
     RECKON_CHECK(all.size() == mine.size() * static_cast<std::size_t>(size_));
-    check(nccl_.all_gather(mine.data(), all.data(), mine.size(), ncclFloat32, comm_, stream),
-          "all-gather");
+    check_nccl(nccl_.all_gather(mine.data(), all.data(), mine.size(), ncclFloat32, comm_, stream),
+               "all-gather");
   }
   void queue_reduce_scatter(std::span<const float> all, std::span<float> mine,
                             cudaStream_t stream) override {
     RECKON_CHECK(all.size() == mine.size() * static_cast<std::size_t>(size_));
-    check(nccl_.reduce_scatter(all.data(), mine.data(), mine.size(), ncclFloat32, ncclSum, comm_,
-                               stream),
-          "reduce-scatter");
+    check_nccl(nccl_.reduce_scatter(all.data(), mine.data(), mine.size(), ncclFloat32, ncclSum,
+                                    comm_, stream),
+               "reduce-scatter");
   }
   void queue_broadcast(std::span<float> values, cudaStream_t stream) override {
-    check(nccl_.broadcast(values.data(), values.data(), values.size_bytes(), ncclUint8, 0, comm_,
-                          stream),
-          "broadcast");
+    check_nccl(nccl_.broadcast(values.data(), values.data(), values.size_bytes(), ncclUint8, 0,
+                               comm_, stream),
+               "broadcast");
   }
 
   void broadcast_values(std::span<float> values) override {
@@ -152,12 +154,12 @@ class Nccl final : public NcclCommunicator {
   void queue_sums(std::span<const std::span<float>> ranges, cudaStream_t stream) override {
     cuda::check(cudaEventRecord(made_.get, stream), "gradients");
     cuda::check(cudaStreamWaitEvent(stream_.get, made_.get), "gradients");
-    check(nccl_.group_start(), "all-reduce");
+    check_nccl(nccl_.group_start(), "all-reduce");
     for (const std::span<float> range : ranges)
-      check(nccl_.all_reduce(range.data(), range.data(), range.size(), ncclFloat32, ncclSum, comm_,
-                             stream_.get),
-            "all-reduce");
-    check(nccl_.group_end(), "all-reduce");
+      check_nccl(nccl_.all_reduce(range.data(), range.data(), range.size(), ncclFloat32, ncclSum,
+                                  comm_, stream_.get),
+                 "all-reduce");
+    check_nccl(nccl_.group_end(), "all-reduce");
   }
   void join(cudaStream_t stream) override {
     cuda::check(cudaEventRecord(summed_.get, stream_.get), "sums");
@@ -167,9 +169,9 @@ class Nccl final : public NcclCommunicator {
  private:
   template <class T>
   void sum(std::span<T> values, ncclDataType_t type) {
-    check(nccl_.all_reduce(values.data(), values.data(), values.size(), type, ncclSum, comm_,
-                           stream_.get),
-          "all-reduce");
+    check_nccl(nccl_.all_reduce(values.data(), values.data(), values.size(), type, ncclSum, comm_,
+                                stream_.get),
+               "all-reduce");
     wait("all-reduce");
   }
   void wait(const char* what) { cuda::check(cudaStreamSynchronize(stream_.get), what); }

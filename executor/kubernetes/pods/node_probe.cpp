@@ -53,7 +53,7 @@ std::string name_of_its_own(const NodeProbeOptions& options) {
 /// As many pods at once as logs are followed of.
 constexpr std::size_t kAtOnce = 32;
 
-Json labels_of(const NodeProbeOptions& options) {
+Json probe_labels(const NodeProbeOptions& options) {
   return {{"app.kubernetes.io/name", "reckon"},
           {"app.kubernetes.io/instance", options.name},
           {"app.kubernetes.io/managed-by", "reckon"},
@@ -146,7 +146,7 @@ class Probe {
 Json probe_plan(const NodeProbeOptions& options) {
   return {{"apiVersion", "v1"},
           {"kind", "ConfigMap"},
-          {"metadata", {{"name", options.name + "-plan"}, {"labels", labels_of(options)}}},
+          {"metadata", {{"name", options.name + "-plan"}, {"labels", probe_labels(options)}}},
           {"binaryData", {{"plan.reckon", to_base64(options.plan)}}}};
 }
 
@@ -168,14 +168,14 @@ Json probe_job(const NodeProbeOptions& options, int rank) {
   return {{"apiVersion", "batch/v1"},
           {"kind", "Job"},
           {"metadata",
-           {{"name", fmt::format("{}-{}", options.name, rank)}, {"labels", labels_of(options)}}},
+           {{"name", fmt::format("{}-{}", options.name, rank)}, {"labels", probe_labels(options)}}},
           {"spec",
            {{"completions", 1},
             {"parallelism", 1},
             {"backoffLimit", 0},
             {"template",
              {{"metadata",
-               {{"labels", labels_of(options)},
+               {{"labels", probe_labels(options)},
                 {"annotations", {{"reckon/first-rank", std::to_string(rank)}}}}},
               {"spec", std::move(pod)}}}}}};
 }

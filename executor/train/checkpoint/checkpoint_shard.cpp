@@ -65,7 +65,7 @@ std::string ours_of(const ShardHeader& h, const std::vector<std::string>& keys) 
 }
 
 /// The header's text with its digest, which `header` gets as well.
-std::string text_of(ShardHeader& header) {
+std::string header_text(ShardHeader& header) {
   const std::vector<std::string> keys = keys_of(header);
   SafetensorsHeader stored{.metadata = {{"format", "pt"},
                                         {kOurs, ours_of(header, keys)},
@@ -238,7 +238,7 @@ ShardHeader write_shard(const std::filesystem::path& file, ShardHeader header,
                               .digest = XXH3_64bits(t->bytes.data(), t->bytes.size())});
     parts.push_back(t->bytes);
   }
-  const std::string text = text_of(header);
+  const std::string text = header_text(header);
   const std::uint64_t length = text.size();
   parts[0] = std::as_bytes(std::span(&length, 1));
   parts[1] = std::as_bytes(std::span(text));

@@ -25,12 +25,12 @@ std::string reason(int error) {
   }
 }
 
-[[noreturn]] void fail(const char* what, const std::filesystem::path& file, int error) {
+[[noreturn]] void fail_with(const char* what, const std::filesystem::path& file, int error) {
   throw FileError(fmt::format("cannot {} {}: {}", what, file.string(), reason(error)));
 }
 
 void flush(int descriptor, const std::filesystem::path& file) {
-  if (::fsync(descriptor) != 0) fail("flush", file, errno);
+  if (::fsync(descriptor) != 0) fail_with("flush", file, errno);
 }
 
 /// Reads until `room` is full or the file ends; the number of bytes read.
@@ -40,7 +40,7 @@ std::size_t read_some(int descriptor, std::span<std::byte> room,
   while (done < room.size()) {
     const ssize_t n = ::read(descriptor, room.data() + done, room.size() - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail("read", file, errno);
+    if (n < 0) fail_with("read", file, errno);
     if (n == 0) break;
     done += std::size_t(n);
   }
@@ -70,7 +70,7 @@ void FileHandle::reset() {
 
 FileHandle open_file(const std::filesystem::path& file, int flags) {
   const int descriptor = ::open(file.c_str(), flags | O_CLOEXEC, 0666);
-  if (descriptor < 0) fail((flags & O_CREAT) != 0 ? "create" : "open", file, errno);
+  if (descriptor < 0) fail_with((flags & O_CREAT) != 0 ? "create" : "open", file, errno);
   return FileHandle(descriptor);
 }
 
@@ -79,7 +79,7 @@ void write_all(int descriptor, std::span<const std::byte> bytes,
   while (!bytes.empty()) {
     const ssize_t n = ::write(descriptor, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail("write", file, errno);
+    if (n < 0) fail_with("write", file, errno);
     bytes = bytes.subspan(std::size_t(n));
   }
 }
@@ -91,8 +91,8 @@ void write_durably(const std::filesystem::path& file,
     FileHandle handle = open_file(beside, O_WRONLY | O_CREAT | O_TRUNC);
     for (const auto part : parts) write_all(handle.get(), part, file);
     flush(handle.get(), file);
-    if (::close(handle.release()) != 0) fail("close", file, errno);
-    if (std::rename(beside.c_str(), file.c_str()) != 0) fail("rename", file, errno);
+    if (::close(handle.release()) != 0) fail_with("close", file, errno);
+    if (std::rename(beside.c_str(), file.c_str()) != 0) fail_with("rename", file, errno);
   } catch (...) {
     ::unlink(beside.c_str());
     throw;
@@ -119,16 +119,16 @@ void create_directories_durably(const std::filesystem::path& directory) {
     missing.push_back(at);
   for (auto at = missing.rbegin(); at != missing.rend(); ++at) {
     std::filesystem::create_directory(*at, error);  // another process may be first: no error
-    if (error) fail("create", *at, error.value());
+    if (error) fail_with("create", *at, error.value());
     flush_directory(at->parent_path());
   }
-  if (!std::filesystem::is_directory(directory, error)) fail("create", directory, ENOTDIR);
+  if (!std::filesystem::is_directory(directory, error)) fail_with("create", directory, ENOTDIR);
 }
 
 std::vector<std::byte> read_bytes(const std::filesystem::path& file) {
   const FileHandle handle = open_file(file, O_RDONLY);
   struct stat about {};
-  if (::fstat(handle.get(), &about) != 0) fail("read", file, errno);
+  if (::fstat(handle.get(), &about) != 0) fail_with("read", file, errno);
   std::vector<std::byte> bytes(static_cast<std::size_t>(about.st_size));
   bytes.resize(read_some(handle.get(), bytes, file));
   return bytes;

@@ -211,8 +211,8 @@ Plan plan_of_run(const ReliabilityRun& run, const OperationalDefaults& operation
 }
 
 template <class Where>
-void add(std::vector<PlanAssumption>& rows, const Plan& plan, std::string key, std::string unit,
-         Where where) {
+void add_assumption(std::vector<PlanAssumption>& rows, const Plan& plan, std::string key,
+                    std::string unit, Where where) {
   const auto& fact = where(plan);
   if (!fact.assumed) return;
   PlanAssumption a;
@@ -234,18 +234,18 @@ void add(std::vector<PlanAssumption>& rows, const Plan& plan, std::string key, s
 
 std::vector<PlanAssumption> assumptions_of_run(const Plan& plan) {
   std::vector<PlanAssumption> rows;
-  add(
+  add_assumption(
       rows, plan, "failures.mtbf_per_accelerator", "s",
       [](auto& p) -> auto& { return p.failures.mtbf_per_accelerator; });
-  add(
+  add_assumption(
       rows, plan, "failures.repair", "s", [](auto& p) -> auto& { return p.failures.repair; });
-  add(
+  add_assumption(
       rows, plan, "failures.hang_share", "fraction",
       [](auto& p) -> auto& { return p.failures.hang_share; });
-  add(
+  add_assumption(
       rows, plan, "failures.hang_detection", "s",
       [](auto& p) -> auto& { return p.failures.hang_detection; });
-  add(
+  add_assumption(
       rows, plan, "checkpoint.large_run_save", "s",
       [](auto& p) -> auto& { return p.only_job().checkpoint.save_overhead; });
   return rows;

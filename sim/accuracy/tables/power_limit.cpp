@@ -6,7 +6,7 @@
 namespace reckon {
 namespace {
 
-double misfit(std::span<const std::vector<LimitedEpoch>> tasks, const PowerLimitLaw& law) {
+double misfit_of_law(std::span<const std::vector<LimitedEpoch>> tasks, const PowerLimitLaw& law) {
   double sum = 0;
   for (const auto& epochs : tasks)
     for (const LimitedEpoch& e : epochs)
@@ -36,11 +36,11 @@ PowerLimitLaw fit_power_limit(std::span<const std::vector<LimitedEpoch>> tasks) 
     if (!epochs.empty()) highest = std::max(highest, epochs.back().limit_watts);
   PowerLimitLaw best;
   if (highest == 0) return best;
-  double least = misfit(tasks, best);
+  double least = misfit_of_law(tasks, best);
   for (int s = 0; s <= kShares; ++s)
     for (int a = 0; a <= kExponents; ++a) {
       const PowerLimitLaw law{s * kShareStep * highest, 1 + a * kExponentStep};
-      const double sum = misfit(tasks, law);
+      const double sum = misfit_of_law(tasks, law);
       if (sum >= least) continue;
       least = sum;
       best = law;

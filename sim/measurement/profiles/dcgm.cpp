@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <set>
 #include <string>
 
@@ -99,11 +100,22 @@ Header header_in(std::string_view line) {
   return known > 1 || (known == 1 && names_gpu) ? header : Header{};
 }
 
+using FieldValues = std::array<std::optional<double>, kFieldCount>;
+
+/// DCGM writes a value that it does not have as a number from 2^47 (of a real) or near 2^63 (of an
+/// integer) on [DCGM_FP64_BLANK and DCGM_INT64_BLANK of its API].
+bool is_no_value(std::string_view word) {
+  if (word.empty() || word == "N/A" || word == "NaN") return true;
+  constexpr double kBlank = 140737488355328.0;
+  const auto value = parse_number(word);
+  return value && *value >= kBlank;
+}
+
 /// Sums of what was sampled.
 class ActivitySums {
  public:
   /// One line; the fields that it has.
-  void add(std::string_view gpu, const std::array<std::optional<double>, kFieldCount>& values) {
+  void add(std::string_view gpu, const FieldValues& values) {
     gpus_.emplace(gpu);
     if (const auto used = values[std::size_t(Field::used)])
       most_used_ = std::max(most_used_, *used);
@@ -152,26 +164,113 @@ class ActivitySums {
   double most_used_ = 0, most_watts_ = 0;
 };
 
-}  // namespace
+/// What is wrong with a file, at most twenty of it.
+class Problems {
+ public:
+  explicit Problems(std::string_view file) : file_(file) {}
+  void add(int line, std::string what, std::string hint = "") {
+    constexpr std::size_t kMost = 20;
+    if (found_.size() < kMost)
+      found_.push_back({Severity::error, {file_, line, 0}, std::move(what), std::move(hint)});
+  }
+  /// A value of a field; none: there is none, or it is wrong.
+  std::optional<double> value_in(std::string_view word, const FieldName& field, int line) {
+    if (is_no_value(word)) return std::nullopt;
+    const auto value = parse_number(word);
+    if (value && *value >= 0 && *value <= field.most) return *value;
+    add(line, fmt::format("{}: '{}' is no number from 0 to {:g}", field.name, word, field.most));
+    return std::nullopt;
+  }
+  bool empty() const { return found_.empty(); }
+  Diagnostics take() { return std::move(found_); }
 
-bool is_dcgm(std::string_view text) {
-  constexpr int kMostLines = 20;
-  for (int line = 0; line < kMostLines && !text.empty(); ++line)
-    if (!header_in(next_line_of(text)).columns.empty()) return true;
-  return false;
+ private:
+  std::string file_;
+  Diagnostics found_;
+};
+
+/// A line of a page for Prometheus: NAME{label="value",...} VALUE, the time behind it left out.
+struct MetricLine {
+  std::string_view name, labels, value;
+};
+std::optional<MetricLine> metric_line_in(std::string_view line) {
+  constexpr std::string_view kNames = "DCGM_FI_";
+  if (!line.starts_with(kNames)) return std::nullopt;
+  const std::size_t open = line.find_first_of("{ ");
+  if (open == std::string_view::npos || line[open] != '{') return std::nullopt;
+  std::size_t close = open + 1;
+  for (bool quoted = false; close < line.size() && (quoted || line[close] != '}'); ++close) {
+    if (line[close] == '\\' && quoted)
+      ++close;
+    else if (line[close] == '"')
+      quoted = !quoted;
+  }
+  if (close >= line.size()) return std::nullopt;
+  const auto words = words_in(line.substr(close + 1));
+  if (words.empty()) return std::nullopt;
+  return MetricLine{line.substr(0, open), line.substr(open + 1, close - open - 1), words.front()};
 }
 
-Expected<DeviceActivity> parse_dcgm(std::string_view file, std::string_view text) {
-  Diagnostics problems;
-  const auto problem = [&](int line, std::string what, std::string hint) {
-    constexpr std::size_t kMost = 20;
-    if (problems.size() < kMost)
-      problems.push_back(
-          {Severity::error, {std::string(file), line, 0}, std::move(what), std::move(hint)});
-  };
+std::string_view label_of(std::string_view labels, std::string_view key) {
+  for (std::size_t at = labels.find(key); at != std::string_view::npos;
+       at = labels.find(key, at + 1)) {
+    const std::string_view rest = labels.substr(at + key.size());
+    const bool whole = at == 0 || labels[at - 1] == ',' || is_blank(labels[at - 1]);
+    if (whole && rest.starts_with("=\"")) return rest.substr(2, rest.find('"', 2) - 2);
+  }
+  return {};
+}
+
+std::string_view gpu_of(std::string_view labels) {
+  const std::string_view uuid = label_of(labels, "UUID");
+  return uuid.empty() ? label_of(labels, "gpu") : uuid;
+}
+
+/// GPUs whose own activity a page has beside that of their MIG instances.
+std::set<std::string, std::less<>> whole_gpus_in(std::string_view text) {
+  std::set<std::string, std::less<>> gpus;
+  while (!text.empty()) {
+    const auto line = metric_line_in(next_line_of(text));
+    const FieldName* field = line ? field_named(line->name) : nullptr;
+    const bool busy = field != nullptr &&
+                      (field->field == Field::active || field->field == Field::multiprocessors);
+    if (busy && label_of(line->labels, "GPU_I_ID").empty()) gpus.emplace(gpu_of(line->labels));
+  }
+  return gpus;
+}
+
+/// Pages of dcgm-exporter, one after another: a field that a device has already begins its next
+/// sample. A MIG instance is a device where its GPU says nothing. Returns how many samples.
+int add_pages(std::string_view text, ActivitySums& samples, Problems& problems) {
+  const auto whole = whole_gpus_in(text);
+  std::map<std::string, FieldValues> pending;
+  int rows = 0;
+  for (int number = 1; !text.empty(); ++number) {
+    const auto line = metric_line_in(next_line_of(text));
+    const FieldName* field = line ? field_named(line->name) : nullptr;
+    if (field == nullptr) continue;
+    const std::string_view gpu = gpu_of(line->labels),
+                           instance = label_of(line->labels, "GPU_I_ID");
+    if (!instance.empty() && whole.contains(gpu)) continue;
+    const auto value = problems.value_in(line->value, *field, number);
+    if (!value) continue;
+    auto [at, is_new] = pending.try_emplace(fmt::format("{} {}", gpu, instance));
+    auto& held = at->second[std::size_t(field->field)];
+    if (held) {
+      samples.add(at->first, at->second);
+      at->second = {};
+      ++rows;
+    }
+    held = value;
+  }
+  for (const auto& [device, values] : pending) samples.add(device, values);
+  return rows + static_cast<int>(pending.size());
+}
+
+/// What dmon prints, or the same as CSV; returns how many samples.
+int add_table(std::string_view text, ActivitySums& samples, Problems& problems) {
   Header current;
   const auto& columns = current.columns;
-  ActivitySums samples;
   int rows = 0;
   for (int number = 1; !text.empty(); ++number) {
     const std::string_view line = next_line_of(text);
@@ -183,28 +282,49 @@ Expected<DeviceActivity> parse_dcgm(std::string_view file, std::string_view text
     const auto words = words_in(line);
     if (columns.empty() || words.empty() || words.front() == "ID") continue;
     if (words.size() != columns.size()) {
-      problem(number, fmt::format("{} values, the header has {}", words.size(), columns.size()),
-              "");
+      problems.add(number,
+                   fmt::format("{} values, the header has {}", words.size(), columns.size()));
       continue;
     }
-    std::array<std::optional<double>, kFieldCount> values{};
-    for (std::size_t k = 0; k < words.size(); ++k) {
-      if (columns[k] == nullptr || words[k] == "N/A" || words[k].empty()) continue;
-      const auto value = parse_number(words[k]);
-      if (!value || *value < 0 || *value > columns[k]->most)
-        problem(number,
-                fmt::format("{}: '{}' is no number from 0 to {:g}", columns[k]->name, words[k],
-                            columns[k]->most),
-                "");
-      else
-        values[std::size_t(columns[k]->field)] = *value;
-    }
+    FieldValues values{};
+    for (std::size_t k = 0; k < words.size(); ++k)
+      if (columns[k] != nullptr)
+        values[std::size_t(columns[k]->field)] = problems.value_in(words[k], *columns[k], number);
     samples.add(words[current.entity], values);
     ++rows;
   }
+  return rows;
+}
+
+bool is_exporter_line(std::string_view line) {
+  return line.starts_with("# HELP DCGM_FI_") || metric_line_in(line).has_value();
+}
+
+/// Of the first lines of `text` one is as `is_such` says.
+template <class Is>
+bool begins_with(std::string_view text, Is is_such) {
+  constexpr int kMostLines = 20;
+  for (int line = 0; line < kMostLines && !text.empty(); ++line)
+    if (is_such(next_line_of(text))) return true;
+  return false;
+}
+
+}  // namespace
+
+bool is_dcgm(std::string_view text) {
+  return begins_with(text, [](std::string_view line) {
+    return is_exporter_line(line) || !header_in(line).columns.empty();
+  });
+}
+
+Expected<DeviceActivity> parse_dcgm(std::string_view file, std::string_view text) {
+  Problems problems(file);
+  ActivitySums samples;
+  const int rows = begins_with(text, is_exporter_line) ? add_pages(text, samples, problems)
+                                                       : add_table(text, samples, problems);
   if (problems.empty() && rows == 0)
-    problem(0, "no sample of DCGM", "dcgmi dmon -e 1001,1002,1003,1004,1005,155,252 > FILE");
-  if (!problems.empty()) return tl::unexpected(std::move(problems));
+    problems.add(0, "no sample of DCGM", "dcgmi dmon -e 1001,1002,1003,1004,1005,155,252 > FILE");
+  if (!problems.empty()) return tl::unexpected(problems.take());
   return samples.activity();
 }
 

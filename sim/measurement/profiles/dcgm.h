@@ -23,7 +23,7 @@ struct DeviceActivity {
 };
 
 /// `dcgmi dmon -e 1001,1002,1003,1004,1005,155,252`, as it prints, or the same as CSV: by a header
-/// with GRACT, SMACT or their names DCGM_FI_PROF_*.
+/// with GRACT, SMACT or their names DCGM_FI_PROF_*. Or pages of dcgm-exporter, one after another.
 bool is_dcgm(std::string_view text);
 /// N/A is no value. Errors, at their line: numbers that are none or out of their range.
 Expected<DeviceActivity> parse_dcgm(std::string_view file, std::string_view text);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kNoise = 128, kGenerator = 256, kDiscriminator = 128, kGanSide = 4;
 
-Conv2d biased(std::int64_t in, std::int64_t out, std::int64_t kernel) {
+Conv2d biased_conv(std::int64_t in, std::int64_t out, std::int64_t kernel) {
   Conv2d op = square(in, out, kernel, 1);
   op.bias = true;
   return op;
@@ -45,13 +45,13 @@ class Gan {
     for (int i = 2; i <= 4; ++i) {
       const std::string name = fmt::format("gen.block{}", i);
       LayerId y = net_.add(name + ".up", Upsample{2}, norm_relu(name + ".1", x));
-      y = net_.add(name + ".c1", biased(kGenerator, kGenerator, 3), y);
-      y = net_.add(name + ".c2", biased(kGenerator, kGenerator, 3), norm_relu(name + ".2", y));
+      y = net_.add(name + ".c1", biased_conv(kGenerator, kGenerator, 3), y);
+      y = net_.add(name + ".c2", biased_conv(kGenerator, kGenerator, 3), norm_relu(name + ".2", y));
       x = net_.add(name + ".c_sc.up", Upsample{2}, x);
-      x = net_.add(name + ".c_sc", biased(kGenerator, kGenerator, 1), x);
+      x = net_.add(name + ".c_sc", biased_conv(kGenerator, kGenerator, 1), x);
       x = net_.add(name + ".add", Add{}, {y, x});
     }
-    x = net_.add("gen.l5", biased(kGenerator, 3, 3), norm_relu("gen.l5", x));
+    x = net_.add("gen.l5", biased_conv(kGenerator, 3, 3), norm_relu("gen.l5", x));
     return net_.add("gen.tanh", Activation{ActivationKind::tanh}, x);
   }
 
@@ -75,15 +75,15 @@ class Gan {
     const std::int64_t width = kDiscriminator;
     const bool first = in.channels != width;
     LayerId y = first ? in.layer : relu(name + ".1", in.layer);
-    y = weighted(name + ".c1", biased(in.channels, width, 3), y);
-    y = weighted(name + ".c2", biased(width, width, 3), relu(name + ".2", y));
+    y = weighted(name + ".c1", biased_conv(in.channels, width, 3), y);
+    y = weighted(name + ".c2", biased_conv(width, width, 3), relu(name + ".2", y));
     LayerId x = in.layer;
     if (first)
-      x = weighted(name + ".c_sc", biased(in.channels, width, 1), halve(name + ".c_sc", x));
+      x = weighted(name + ".c_sc", biased_conv(in.channels, width, 1), halve(name + ".c_sc", x));
     if (down) {
       y = halve(name, y);
       if (!first) {
-        x = weighted(name + ".c_sc", biased(width, width, 1), x);
+        x = weighted(name + ".c_sc", biased_conv(width, width, 1), x);
         x = halve(name + ".c_sc", x);
       }
     }

@@ -7,7 +7,7 @@
 namespace reckon {
 namespace {
 
-std::string kind_of(const LaunchOffering& offering) {
+std::string name_of_kind(const LaunchOffering& offering) {
   if (offering.capacity == CapacityType::on_demand) return offering.type;
   return fmt::format("{} {}", offering.type, to_text(offering.capacity));
 }
@@ -30,7 +30,7 @@ NodeRows rows_of(const KarpenterRun& run, const KarpenterMarket& market) {
     const LaunchedNode& node = run.nodes[n];
     const LaunchOffering& offering = market.offerings[node.offering];
     if (offering.size.gpus == 0) continue;
-    const std::string name = kind_of(offering);
+    const std::string name = name_of_kind(offering);
     auto kind = std::ranges::find(kinds, name, &RowsOfKind::name);
     if (kind == kinds.end()) kind = kinds.insert(kind, {name, offering.size.gpus, {}});
     auto row =

@@ -25,7 +25,7 @@ class KueueSimulation {
         kueue_(kueue),
         options_(options),
         run_(run),
-        quotas_(kueue, pools),
+        quotas_(kueue, pools, resources_of(groups, pools.size())),
         topology_(kueue, groups, pools),
         checks_(kueue, pools, options.seed, options.replication),
         empty_(groups),

@@ -25,10 +25,11 @@ namespace reckon {
 /// Rules such as borrowWithinCohort beside reclaimWithinCohort: Any let two jobs evict each other
 /// for ever, in Kueue too: a job that was evicted kMostEvictions times stays. Where its queue has
 /// admission checks, a job holds its quota until they are Ready, and only then looks for nodes
-/// (admission_checks.h). Not modelled: resources but GPUs, the time that an eviction takes,
+/// (admission_checks.h). A job asks for one resource, whole GPUs or devices of one kind, and gets a
+/// flavor whose pool has it. Not modelled: resources but GPUs, the time that an eviction takes,
 /// evictions for the nodes of a topology where the quota suffices. `pools`: names by cell of
-/// `groups`. A job's queue names its ClusterQueue (the only one, if it has none):
-/// unknown_cluster_queues() is empty.
+/// `groups`, once for each resource of a pool. A job's queue names its ClusterQueue (the only one,
+/// if it has none): unknown_cluster_queues() is empty.
 inline constexpr int kMostEvictions = 100;
 QueueRun run_kueue(const JobList& list, std::span<const NodeGroup> groups,
                    std::span<const std::string> pools, const KueueSpec& kueue,

@@ -1,12 +1,18 @@
 #include "sim/queue/kueue/quotas.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "sim/base/check.h"
 
 // Quotas of a tree of cohorts are added up and used as in Kueue's own cache
 // (kubernetes-sigs/kueue, pkg/cache, resource_node.go).
 namespace reckon {
+
+bool is_resource(const std::string& said, const std::string& of_pool) {
+  return said.empty() || said == of_pool || (of_pool.empty() && said == kWholeGpus);
+}
 
 int KueueQuotas::cohort_named(const std::string& name, const KueueSpec& kueue, std::size_t pools) {
   for (const auto& [known, place] : cohorts_)
@@ -23,16 +29,26 @@ int KueueQuotas::cohort_named(const std::string& name, const KueueSpec& kueue, s
   return place;
 }
 
-KueueQuotas::KueueQuotas(const KueueSpec& kueue, std::span<const std::string> pools) {
+KueueQuotas::KueueQuotas(const KueueSpec& kueue, std::span<const std::string> pools,
+                         std::span<const std::string> resources) {
+  RECKON_CHECK(resources.empty() || resources.size() == pools.size());
   const auto take = [&](std::size_t place, const KueueFlavorSpec& flavor) {
-    const auto pool = std::find(pools.begin(), pools.end(), flavor.name);
-    RECKON_CHECK(pool != pools.end());
-    Quota& quota = places_[place].quotas[static_cast<std::size_t>(pool - pools.begin())];
+    std::size_t pool = 0;
+    while (pool < pools.size() &&
+           (pools[pool] != flavor.name ||
+            !(resources.empty() || is_resource(flavor.resource, resources[pool]))))
+      ++pool;
+    RECKON_CHECK(pool < pools.size());
+    Quota& quota = places_[place].quotas[pool];
     quota.nominal = flavor.nominal_quota;
     quota.borrowing = flavor.borrowing_limit.value_or(kNoLimit);
     quota.kept = flavor.lending_limit.value_or(kNoLimit);  // a limit until all is added up
-    return static_cast<int>(pool - pools.begin());
+    return static_cast<int>(pool);
   };
+  std::map<std::string_view, std::vector<std::size_t>> pools_of;
+  for (std::size_t k = 0; k < pools.size(); ++k)
+    pools_of[resources.empty() ? std::string_view() : resources[k]].push_back(k);
+  for (auto& [resource, numbers] : pools_of) pools_of_resource_.push_back(std::move(numbers));
   const std::size_t queues = kueue.cluster_queues.size();
   places_.resize(queues);
   for (Place& place : places_) {
@@ -142,12 +158,18 @@ std::pair<std::size_t, std::size_t> KueueQuotas::compared(std::size_t a, std::si
 double KueueQuotas::share(std::size_t place) const {
   const std::size_t cohort = above(place);
   if (cohort == kNoPlace) return 0;
-  double borrowed = 0, lent = 0;
-  for (const Quota& quota : places_[place].quotas)
-    borrowed += std::max(0, quota.used - quota.subtree);
-  for (std::size_t k = 0; k < places_[cohort].quotas.size(); ++k)
-    lent += available_of(cohort, static_cast<int>(k), false);
-  return lent > 0 ? borrowed / lent / places_[place].weight : 0;
+  double most = 0;
+  for (const std::vector<std::size_t>& pools : pools_of_resource_) {
+    double borrowed = 0, lent = 0;
+    for (const std::size_t k : pools) {
+      const Quota& quota = places_[place].quotas[k];
+      borrowed += std::max(0, quota.used - quota.subtree);
+    }
+    if (borrowed == 0) continue;
+    for (const std::size_t k : pools) lent += available_of(cohort, static_cast<int>(k), false);
+    if (lent > 0) most = std::max(most, borrowed / lent);
+  }
+  return most / places_[place].weight;
 }
 
 double KueueQuotas::share_with(std::size_t place, std::size_t queue, int pool, int more) {

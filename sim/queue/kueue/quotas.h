@@ -10,15 +10,23 @@
 // GPUs of Kueue's ClusterQueues and their cohorts, by flavor, and how many of them are in use.
 namespace reckon {
 
+/// What Kubernetes calls whole GPUs.
+inline constexpr const char* kWholeGpus = "nvidia.com/gpu";
+/// Is that the resource of a pool? `said`: of a flavor, "": whatever the pool has; `of_pool`: as in
+/// NodeGroup.
+bool is_resource(const std::string& said, const std::string& of_pool);
+
 /// What a cohort lends is what those in it do not keep to themselves: nominalQuota, or lendingLimit
 /// where it is less (https://kueue.sigs.k8s.io/docs/concepts/cluster_queue, "Cohort",
 /// "BorrowingLimit", "LendingLimit"). A cohort may have quotas of its own and stand below another,
 /// from which it borrows as a queue does (https://kueue.sigs.k8s.io/docs/concepts/cohort).
 class KueueQuotas {
  public:
-  /// Flavors are pools, by number in `pools`. Needs flavors that are pools, and cohorts of which
-  /// none is above itself.
-  KueueQuotas(const KueueSpec& kueue, std::span<const std::string> pools);
+  /// Flavors are pools, by number in `pools`; one with several resources stands there once for
+  /// each, and `resources` says which ("": whole GPUs; the list is empty where no pool has
+  /// several). Needs flavors that are there, and cohorts of which none is above itself.
+  KueueQuotas(const KueueSpec& kueue, std::span<const std::string> pools,
+              std::span<const std::string> resources = {});
 
   static constexpr int kNoFlavor = -1;
   std::size_t queues() const { return root_.size(); }
@@ -54,7 +62,8 @@ class KueueQuotas {
   std::pair<std::size_t, std::size_t> compared(std::size_t a, std::size_t b) const;
 
   /// The share value of fair sharing of a queue or a cohort: GPUs in use beyond its quotas, over
-  /// those that the cohort above it could have for lending, over its weight; 0: nothing is above it
+  /// those that the cohort above it could have for lending, of the resource with the highest such
+  /// ratio, over its weight; 0: nothing is above it
   /// (https://kueue.sigs.k8s.io/docs/concepts/preemption, "ClusterQueue share value";
   /// https://kueue.sigs.k8s.io/docs/concepts/cohort, for cohorts below cohorts).
   double share(std::size_t place) const;
@@ -86,6 +95,7 @@ class KueueQuotas {
   int cohort_named(const std::string& name, const KueueSpec& kueue, std::size_t pools);
 
   std::vector<Place> places_;
+  std::vector<std::vector<std::size_t>> pools_of_resource_;
   std::vector<std::pair<std::string, int>> cohorts_;  // place by name
   std::vector<int> root_;                             // by queue
 };

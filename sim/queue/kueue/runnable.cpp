@@ -9,6 +9,13 @@
 
 namespace reckon {
 
+std::vector<std::string> resources_of(std::span<const NodeGroup> groups, std::size_t pools) {
+  std::vector<std::string> resources(pools);
+  for (const NodeGroup& group : groups)
+    resources[static_cast<std::size_t>(group.cell)] = group.resource;
+  return resources;
+}
+
 std::size_t kueue_queue_of(const JobList& list, std::size_t job, const KueueSpec& kueue) {
   const std::string& name = list.names.queues.name(list.jobs[job].owner.queue);
   if (name.empty()) return kueue.cluster_queues.size() == 1 ? 0 : kNoClusterQueue;
@@ -53,7 +60,7 @@ std::optional<std::string> kueue_never(const JobList& list, std::size_t job,
                                        std::span<const std::string> pools, const KueueSpec& kueue,
                                        CellSet cells) {
   const std::size_t queue = kueue_queue_of(list, job, kueue);
-  const KueueQuotas quotas(kueue, pools);
+  const KueueQuotas quotas(kueue, pools, resources_of(groups, pools.size()));
   const KueueTopology topology(kueue, groups, pools);
   const FreeNodes empty(groups);
   const int gpus = list.jobs[job].gpus();

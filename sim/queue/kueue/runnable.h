@@ -1,5 +1,8 @@
 #pragma once
 #include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "sim/queue/job_list.h"
 #include "sim/queue/kueue/quotas.h"
@@ -7,6 +10,9 @@
 
 // What of Kueue a job asks for, and whether it can ever have it.
 namespace reckon {
+
+/// By pool, as KueueQuotas wants it.
+std::vector<std::string> resources_of(std::span<const NodeGroup> groups, std::size_t pools);
 
 inline constexpr std::size_t kNoClusterQueue = static_cast<std::size_t>(-1);
 

@@ -141,11 +141,11 @@ KueueTopology::KueueTopology(const KueueSpec& kueue, std::span<const NodeGroup> 
     for (int k = 0; k < group.nodes; ++k) pool.nodes.push_back(node++);
   }
   for (const KueueResourceFlavorSpec& flavor : kueue.resource_flavors) {
-    const auto pool = std::find(pools.begin(), pools.end(), flavor.name);
     const auto topology =
         std::ranges::find(kueue.topologies, flavor.topology, &KueueTopologySpec::name);
-    RECKON_CHECK(pool != pools.end() && topology != kueue.topologies.end());
-    pools_[static_cast<std::size_t>(pool - pools.begin())].levels = topology->levels;
+    RECKON_CHECK(topology != kueue.topologies.end());
+    for (std::size_t k = 0; k < pools.size(); ++k)
+      if (pools[k] == flavor.name) pools_[k].levels = topology->levels;
   }
 }
 

@@ -2,7 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace reckon {
+namespace {
+
+/// Flavors whose pools have no whole GPUs are of no use to who asks for them.
+void keep_flavors(KueueSpec& kueue, const std::vector<SnapshotNode>& nodes) {
+  const auto gone = [&](const auto& flavor) {
+    return std::ranges::find(nodes, flavor.name, &SnapshotNode::pool) == nodes.end();
+  };
+  for (ClusterQueueSpec& queue : kueue.cluster_queues) std::erase_if(queue.flavors, gone);
+  for (KueueCohortSpec& cohort : kueue.cohorts) std::erase_if(cohort.flavors, gone);
+  std::erase_if(kueue.resource_flavors, gone);
+}
+
+}  // namespace
 
 std::optional<ClusterSnapshot> snapshot_of(const Scenario& scenario,
                                            const TraceQuestion& question) {
@@ -17,6 +32,7 @@ std::optional<ClusterSnapshot> snapshot_of(const Scenario& scenario,
                                 .gpus = pool.accelerator->count,
                                 .accelerator = pool.accelerator->type,
                                 .pool = pool.name});
+  if (snapshot.scheduler.kueue) keep_flavors(*snapshot.scheduler.kueue, snapshot.nodes);
   snapshot.history = jobs_of(*queue, question.seed, 0);
   // Who submits a training asks for whole GPUs.
   std::erase_if(snapshot.history.jobs,

@@ -138,7 +138,7 @@ Expected<Plan> plan_of_jobs(const ScenarioFile& file, const Catalog& catalog,
   for (const PoolSpec& pool : file.scenario.cluster.pools)
     if (!pool.fallback_for.empty())
       errors.push_back({Severity::error,
-                        file.places.find("cluster.pools." + pool.name + ".stands_in_for"),
+                        file.places.find("cluster.pools." + pool.name + ".fallback_for"),
                         "fallback pools are not simulated for several jobs yet",
                         "one scenario a job, with workload: instead of jobs:"});
   Together together(file, errors);

@@ -14,7 +14,7 @@ Seconds seconds(const Draft& draft, std::string_view key) {
   return Seconds{draft.catalog.operations.at(key).value};
 }
 
-keys::NodeKind kind_of(const PlannedPool& pool) {
+keys::NodeKind node_kind_of(const PlannedPool& pool) {
   if (pool.slice) return keys::NodeKind::tpu;
   return pool.accelerator ? keys::NodeKind::gpu : keys::NodeKind::cpu;
 }
@@ -123,7 +123,7 @@ void resolve_rules(Draft& draft) {
   for (PlannedPool& pool : plan.pools) {
     tpu = tpu || pool.slice.has_value();
     pool.provisioning =
-        seconds_fact(operations.at(keys::provisioning(plan.provider, kind_of(pool))));
+        seconds_fact(operations.at(keys::provisioning(plan.provider, node_kind_of(pool))));
     if (pool.patience && *pool.patience <= pool.provisioning.value)
       draft.warn(fmt::format(
           "nodes of pool '{}' usually take {} to start, and the fallback pool replaces them after "

@@ -132,7 +132,7 @@ struct SlurmSpec {
   std::vector<SlurmAccountSpec> accounts;
 };
 
-// ---- Kueue: ClusterQueue of kueue.x-k8s.io/v1beta2, of its one resource the GPUs.
+// ---- Kueue: ClusterQueue of kueue.x-k8s.io/v1beta2, of its resources those of GPUs.
 
 enum class QueueingStrategy { best_effort_fifo, strict_fifo };
 constexpr auto words_of(QueueingStrategy) {
@@ -168,6 +168,9 @@ struct KueueFlavorSpec {
   std::string name;  // a pool
   int nominal_quota = 0;
   std::optional<int> borrowing_limit, lending_limit;
+  /// "nvidia.com/mig-1g.10gb": a flavor whose GPUs are cut by several profiles has a quota for
+  /// each, and stands here once for each; "": the pool's only resource.
+  std::string resource{};
 };
 enum class BorrowWithinPolicy { never, lower_priority };
 constexpr auto words_of(BorrowWithinPolicy) {

@@ -256,10 +256,11 @@ const Fields<PoolSpec>& pool_fields() {
                     "The cluster's autoscaler keeps the pool between min and max.", "true"),
       word_field("pricing", &P::pricing,
                  "What is paid, and whether the provider may take nodes back.", "spot"),
-      text_field("stands_in_for", &P::fallback_for,
-                 "The pool whose nodes this one's replace while they cannot be had, until the job "
-                 "starts again.",
-                 "spot"),
+      renamed("stands_in_for",
+              text_field("fallback_for", &P::fallback_for,
+                         "The pool whose nodes this one's replace while they cannot be had, until "
+                         "the job starts again.",
+                         "spot")),
       number_field("after", &P::after, duration_above_zero(),
                    "Of a fallback pool: how long the other's nodes are waited for; default: "
                    "the autoscaler's patience.",

@@ -117,6 +117,13 @@ Field<T> required(Field<T> f) {
   return f;
 }
 
+/// Earlier releases called it `former`.
+template <class T>
+Field<T> renamed(std::string_view former, Field<T> f) {
+  f.former = former;
+  return f;
+}
+
 /// Walks a block by its table. Unknown, repeated and missing keys are reported; false: it is no
 /// map.
 template <class T>
@@ -126,7 +133,7 @@ bool read_fields(Reader& reader, const YamlNode& node, const Fields<T>& table, T
   for (const YamlNode::Entry& entry : node.entries) {
     if (reader.full()) return true;
     const auto found =
-        std::ranges::find_if(table, [&](const auto& f) { return f.key == entry.key; });
+        std::ranges::find_if(table, [&](const auto& f) { return f.is_called(entry.key); });
     if (found == table.end()) {
       std::vector<std::string> keys;
       for (const auto& f : table) keys.emplace_back(f.key);
@@ -137,8 +144,12 @@ bool read_fields(Reader& reader, const YamlNode& node, const Fields<T>& table, T
                    fmt::format("allowed here: {}", fmt::join(keys, ", ")));
     } else if (node.find(entry.key) != &entry) {
       reader.report_duplicate(node, entry);
+    } else if (entry.key == found->former && node.has(found->key)) {
+      reader.error(entry.key_at,
+                   fmt::format("'{}' is '{}' of earlier releases", entry.key, found->key),
+                   "one of the two is enough");
     } else {
-      const Reader::Scope scope(reader, entry.key, place_of(entry), &*found);
+      const Reader::Scope scope(reader, found->key, place_of(entry), &*found);
       found->read(reader, entry.value, target);
     }
   }

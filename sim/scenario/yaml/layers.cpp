@@ -71,7 +71,7 @@ std::optional<Diagnostic> no_scenario(const YamlNode& root, const std::string& n
                              root.kind == YamlNode::Kind::scalar ? "a text" : describe(root)));
   const auto is_known = [](const YamlNode::Entry& entry) {
     return std::ranges::any_of(scenario_fields(),
-                               [&](const auto& field) { return field.key == entry.key; });
+                               [&](const auto& field) { return field.is_called(entry.key); });
   };
   const auto known = std::ranges::count_if(root.entries, is_known);
   if (known > 0 && 2 * std::size_t(known) >= root.entries.size()) return std::nullopt;

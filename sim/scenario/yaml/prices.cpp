@@ -38,7 +38,7 @@ const Fields<ReservationSpec>& reservation_fields() {
 }
 
 /// "0.02 USD/GB" for a GB (1e9 bytes).
-std::optional<MoneyText> price_of_gb(Reader& r, const YamlNode& n) {
+std::optional<MoneyText> read_price_of_gb(Reader& r, const YamlNode& n) {
   constexpr std::string_view kUnit = "/GB";
   constexpr double kDearest = 1000;  // of the amount's currency, a GB
   const auto text = r.text(n);
@@ -65,11 +65,11 @@ const Fields<EgressSpec>& egress_fields() {
                    "Zones over which the workers' nodes lie evenly.", "2"),
       field<E>(
           "between_regions", Form{Form::Kind::text},
-          [](Reader& r, const YamlNode& n, E& e) { e.between_regions = price_of_gb(r, n); },
+          [](Reader& r, const YamlNode& n, E& e) { e.between_regions = read_price_of_gb(r, n); },
           "Of a GB; default: the provider's.", "0.02 USD/GB"),
       field<E>(
           "between_zones", Form{Form::Kind::text},
-          [](Reader& r, const YamlNode& n, E& e) { e.between_zones = price_of_gb(r, n); },
+          [](Reader& r, const YamlNode& n, E& e) { e.between_zones = read_price_of_gb(r, n); },
           "Of a GB, both ends together; default: the provider's.", "0.02 USD/GB"),
   };
   return table;

@@ -66,6 +66,11 @@ struct FieldInfo {
   Form form;
   std::string_view doc, example;
   bool required = false;
+  std::string_view former = {};  // the key of earlier releases, which is read as this one
+
+  bool is_called(std::string_view name) const {
+    return name == key || (!former.empty() && name == former);
+  }
 };
 
 /// Collects what is wrong and where everything stood while a document is walked.

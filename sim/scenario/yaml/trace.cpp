@@ -207,8 +207,8 @@ void check_disruptions(Reader& reader, const YamlNode& root, const Scenario& sce
 }
 
 /// Where the jobs run: pools, a list of nodes, or what Karpenter makes.
-void check_nodes(Reader& reader, const YamlNode& root, const Scenario& scenario,
-                 std::string_view block) {
+void check_trace_nodes(Reader& reader, const YamlNode& root, const Scenario& scenario,
+                       std::string_view block) {
   const SourcePlace at = root.find(block)->key_at;
   const auto* given = below(root, "cluster", "pools");
   const bool pools = given != nullptr || below(root, "cluster", "scale_tier") != nullptr;
@@ -310,7 +310,7 @@ void check_queue(Reader& reader, const YamlNode& root, const Scenario& scenario)
   check_disruptions(reader, root, scenario, block);
   if (!scenario.cluster.scheduler) return;
   check_maker(reader, root, scenario, block);
-  check_nodes(reader, root, scenario, block);
+  check_trace_nodes(reader, root, scenario, block);
   if (scenario.trace &&
       (scenario.trace->format == TraceFormat::gavel) == scenario.trace->throughputs.empty())
     reader.error(at,

@@ -11,7 +11,7 @@
 namespace reckon {
 namespace {
 
-const std::string& group_of(const Layer& layer) {
+const std::string& parameter_group_of(const Layer& layer) {
   return layer.group.empty() ? layer.name : layer.group;
 }
 
@@ -118,7 +118,7 @@ std::vector<LayerGroupCount> layer_group_counts(const ModelGraph& model, Bytes p
   std::vector<LayerGroupCount> groups;
   for (const Layer& layer : model.layers()) {
     const LayerCount& count = model.counts()[index(layer.id)];
-    const std::string& name = group_of(layer);
+    const std::string& name = parameter_group_of(layer);
     if (groups.empty() || groups.back().name != name) groups.push_back({.name = name});
     LayerGroupCount& group = groups.back();
     ++group.layers;

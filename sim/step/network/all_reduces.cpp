@@ -91,10 +91,10 @@ Collective tree_all_reduce(const Fabric& f, Bytes size, bool fold) {
   }
   for (const bool down : {false, true}) {
     NetworkProblem& p = c.phases.emplace_back();
-    const FabricLinks links = add_links(p.network, f, f.peer_of_sum());
+    FabricLinks links = add_links(p.network, f, f.peer_of_sum());
     const auto add_edge = [&](int child, int parent, Bytes bytes) {
-      const PathId route = down ? add_route(p.network, links, f, parent, child)
-                                : add_route(p.network, links, f, child, parent);
+      const PathId route = down ? add_route(p.network, links, parent, child)
+                                : add_route(p.network, links, child, parent);
       p.graph.add({.delay = latency, .size = bytes, .path = route}, {});
     };
     const int g = f.ranks_per_node;
@@ -127,7 +127,7 @@ Collective hierarchical_all_reduce(const Fabric& f, Bytes size, bool fold) {
     return c;
   }
   NetworkProblem& p = c.phases.emplace_back();
-  const FabricLinks links = add_links(p.network, f);
+  FabricLinks links = add_links(p.network, f);
   std::vector<ActivityId> done(std::size_t(f.ranks()));
   const auto in_nodes = [&](bool first) {
     for (int node = 0; g > 1 && node < n; ++node) {
@@ -206,7 +206,7 @@ Collective in_network_all_reduce(const Fabric& f, Bytes size, bool fold) {
       p.repeat = g - 1;
       return;
     }
-    const FabricLinks links = add_links(p.network, f);
+    FabricLinks links = add_links(p.network, f);
     for (int node = 0; node < f.nodes; ++node) {
       std::vector<int> members;
       for (int r = 0; r < g; ++r) members.push_back(node * g + r);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/check.h"
+
 namespace reckon {
 namespace {
 /// c of L + w + c sqrt(L w) with the best number of pieces [Sanders, Speck, Traeff 2009, Sec.
@@ -12,35 +14,51 @@ constexpr double kBestPieces = 2;
 
 FabricLinks add_links(Network& network, const Fabric& f, BytesPerSecond peer) {
   FabricLinks links;
-  for (int r = 0; r < f.ranks(); ++r) {
-    links.peer_out.push_back(network.add_link(peer));
-    links.peer_in.push_back(network.add_link(peer));
+  FabricGraph& graph = links.graph;
+  links.rank = graph.add_devices(f.ranks());
+  // Inside a node a switch of the ranks. What leaves it and what enters it goes through ports of
+  // its own: a NIC does not carry what stays.
+  const auto peers = graph.add_devices(f.nodes), out = graph.add_devices(f.nodes),
+             in = graph.add_devices(f.nodes);
+  const int leaves = f.has_spine() ? (f.nodes + f.leaf_nodes - 1) / f.leaf_nodes : 1;
+  const auto leaf = graph.add_devices(leaves);
+  for (std::size_t r = 0; r < links.rank.size(); ++r) {
+    const std::size_t node = r / std::size_t(f.ranks_per_node);
+    graph.connect(links.rank[r], peers[node], network.add_link(peer));
+    graph.connect(peers[node], links.rank[r], network.add_link(peer));
+    graph.connect(links.rank[r], out[node]);
+    graph.connect(in[node], links.rank[r]);
   }
-  for (int n = 0; n < f.nodes; ++n) {
+  for (std::size_t n = 0; n < peers.size(); ++n) {
+    const auto at = leaf[f.has_spine() ? n / std::size_t(f.leaf_nodes) : 0];
     links.nic_out.push_back(network.add_link(f.nic));
     links.nic_in.push_back(network.add_link(f.nic));
+    graph.connect(out[n], at, links.nic_out.back());
+    graph.connect(at, in[n], links.nic_in.back());
   }
-  for (int first = 0; f.has_spine() && first < f.nodes; first += f.leaf_nodes) {
-    links.leaf_out.push_back(network.add_link(f.uplink()));
-    links.leaf_in.push_back(network.add_link(f.uplink()));
+  if (f.has_spine()) {
+    const auto spine = graph.add_device();
+    for (const auto at : leaf) {
+      links.leaf_out.push_back(network.add_link(f.uplink()));
+      links.leaf_in.push_back(network.add_link(f.uplink()));
+      graph.connect(at, spine, links.leaf_out.back());
+      graph.connect(spine, at, links.leaf_in.back());
+    }
   }
+  RECKON_CHECK(graph.connected());
   return links;
 }
 
-PathId add_route(Network& network, const FabricLinks& links, const Fabric& f, int from, int to) {
-  const auto a = std::size_t(from), b = std::size_t(to);
-  const auto node_a = std::size_t(from / f.ranks_per_node),
-             node_b = std::size_t(to / f.ranks_per_node);
-  if (node_a == node_b) return network.add_path({links.peer_out[a], links.peer_in[b]});
-  std::vector<LinkId> route{links.nic_out[node_a], links.nic_in[node_b]};
-  if (f.has_spine()) {
-    const auto leaf_a = node_a / std::size_t(f.leaf_nodes),
-               leaf_b = node_b / std::size_t(f.leaf_nodes);
-    if (leaf_a != leaf_b) {
-      route.push_back(links.leaf_out[leaf_a]);
-      route.push_back(links.leaf_in[leaf_b]);
-    }
-  }
+PathId add_route(Network& network, FabricLinks& links, int from, int to) {
+  return network.add_path(
+      links.graph.route(links.rank[std::size_t(from)], links.rank[std::size_t(to)]));
+}
+
+PathId add_route(Network& network, FabricLinks& links, int from, int by, int to) {
+  const auto device = [&](int rank) { return links.rank[std::size_t(rank)]; };
+  std::vector<LinkId> route = links.graph.route(device(from), device(by));
+  const auto onward = links.graph.route(device(from), device(to));  // as from `by`
+  route.insert(route.end(), onward.begin(), onward.end());
   return network.add_path(route);
 }
 
@@ -48,7 +66,7 @@ bool same_node(const Fabric& f, int a, int b) {
   return a / f.ranks_per_node == b / f.ranks_per_node;
 }
 
-std::vector<ActivityId> add_ring(NetworkProblem& p, const FabricLinks& links, const Fabric& f,
+std::vector<ActivityId> add_ring(NetworkProblem& p, FabricLinks& links, const Fabric& f,
                                  std::span<const int> members, const RingRounds& ring,
                                  std::span<const ActivityId> start) {
   const std::size_t k = members.size();
@@ -56,7 +74,7 @@ std::vector<ActivityId> add_ring(NetworkProblem& p, const FabricLinks& links, co
   std::vector<Seconds> delay(k);
   for (std::size_t i = 0; i < k; ++i) {
     const int from = members[i], to = members[(i + 1) % k];
-    route[i] = add_route(p.network, links, f, from, to);
+    route[i] = add_route(p.network, links, from, to);
     delay[i] = same_node(f, from, to) ? ring.peer_delay : ring.nic_delay;
   }
   std::vector<ActivityId> last(start.begin(), start.end()), next(k);
@@ -133,7 +151,7 @@ Seconds time_of(const Fabric& f, const RingRounds& ring) {
 
 void add_rounds(NetworkProblem& p, const RingRounds& ring, const Fabric& f, bool fold) {
   if (!fold) {
-    const FabricLinks links = add_links(p.network, f, ring.peer);
+    FabricLinks links = add_links(p.network, f, ring.peer);
     add_ring(p, links, f, all_ranks(f), ring, {});
     return;
   }

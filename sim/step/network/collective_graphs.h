@@ -3,25 +3,30 @@
 #include <vector>
 
 #include "sim/step/network/collectives.h"
+#include "sim/step/network/fabric_graph.h"
 
 // Pieces that the collectives' activity graphs are built of. Nothing outside collective*.cpp,
 // all_reduces.cpp and torus*.cpp includes this.
 namespace reckon {
 
-/// Links of a fabric, every rank's and node's own.
+/// Links of a fabric, every rank's and node's own, and how they connect the ranks.
 struct FabricLinks {
-  std::vector<LinkId> peer_out, peer_in;  // by rank
   std::vector<LinkId> nic_out, nic_in;    // by node
   std::vector<LinkId> leaf_out, leaf_in;  // by leaf, where there is a spine
+  FabricGraph graph;
+  std::vector<FabricGraph::Device> rank;  // by rank
 };
 FabricLinks add_links(Network& network, const Fabric& f, BytesPerSecond peer);
 inline FabricLinks add_links(Network& network, const Fabric& f) {
   return add_links(network, f, f.peer);
 }
 
-/// Path from rank to rank: over peer links inside a node, over both NICs between nodes, and over
-/// the uplinks of their leaves where these differ.
-PathId add_route(Network& network, const FabricLinks& links, const Fabric& f, int from, int to);
+/// Path from rank to rank, the shortest: over peer links inside a node, over both NICs between
+/// nodes, and over the uplinks of their leaves where these differ.
+PathId add_route(Network& network, FabricLinks& links, int from, int to);
+/// First to rank `by` of the same node, then on to a rank of another: over the NIC that `from` and
+/// `by` share.
+PathId add_route(Network& network, FabricLinks& links, int from, int by, int to);
 bool same_node(const Fabric& f, int a, int b);
 
 /// Rounds of a ring, in each of which every rank sends `chunk` to the next after a delay.
@@ -42,7 +47,7 @@ void add_rounds(NetworkProblem& p, const RingRounds& ring, const Fabric& f, bool
 
 /// Ring over `members`; a rank sends on what it received in the round before. Waits for `start`;
 /// returns the last round's activities, in the order of members.
-std::vector<ActivityId> add_ring(NetworkProblem& p, const FabricLinks& links, const Fabric& f,
+std::vector<ActivityId> add_ring(NetworkProblem& p, FabricLinks& links, const Fabric& f,
                                  std::span<const int> members, const RingRounds& ring,
                                  std::span<const ActivityId> start);
 

@@ -8,17 +8,13 @@ namespace reckon {
 namespace {
 
 /// Between nodes, by way of the rank of the sender's node that is on the receiver's rail.
-PathId add_rail_route(Network& network, const FabricLinks& links, const Fabric& f, int from,
-                      int to) {
+PathId add_rail_route(Network& network, FabricLinks& links, const Fabric& f, int from, int to) {
   const int g = f.ranks_per_node, rails = std::min(f.rails, g);
   const auto rail = [&](int rank) { return rank % g % rails; };
-  if (rail(from) == rail(to)) return add_route(network, links, f, from, to);
+  if (rail(from) == rail(to)) return add_route(network, links, from, to);
   // The one of the same place among those of its rail, so that all carry as much.
   const int by = from / g * g + (from % g / rails * rails + rail(to)) % g;
-  std::vector<LinkId> route{links.peer_out[std::size_t(from)], links.peer_in[std::size_t(by)]};
-  const auto onward = network.path(add_route(network, links, f, by, to));
-  route.insert(route.end(), onward.begin(), onward.end());
-  return network.add_path(route);
+  return add_route(network, links, from, by, to);
 }
 
 }  // namespace
@@ -44,13 +40,13 @@ Collective ring_hop(const Fabric& f, Bytes size, bool fold) {
     if (f.nodes > 1) add_folded_hop(p, f.one_out(), f.nic_latency, size);
     return c;
   }
-  const FabricLinks links = add_links(p.network, f);
+  FabricLinks links = add_links(p.network, f);
   const int n = f.ranks();
   for (int from = 0; from < n; ++from) {
     const int to = (from + 1) % n;
     p.graph.add({.delay = same_node(f, from, to) ? f.peer_latency : f.nic_latency,
                  .size = size,
-                 .path = add_route(p.network, links, f, from, to)});
+                 .path = add_route(p.network, links, from, to)});
   }
   return c;
 }
@@ -76,14 +72,14 @@ Collective all_to_all(const Fabric& f, Bytes size, bool fold) {
       add_folded_hop(p, f.uplink(), start.between, piece, flows(flows_out_of_leaf(f)));
     return c;
   }
-  const FabricLinks links = add_links(p.network, f);
+  FabricLinks links = add_links(p.network, f);
   for (int from = 0; from < n; ++from) {
     for (int to = 0; to < n; ++to) {
       if (from == to) continue;
       const bool near = same_node(f, from, to);
       p.graph.add({.delay = near ? start.inside : start.between,
                    .size = piece,
-                   .path = near ? add_route(p.network, links, f, from, to)
+                   .path = near ? add_route(p.network, links, from, to)
                                 : add_rail_route(p.network, links, f, from, to)});
     }
   }
@@ -104,12 +100,12 @@ Collective send_to_next(const Fabric& f, Bytes size, bool fold) {
       add_folded_hop(p, f.peer, f.peer_latency, size);
     return c;
   }
-  const FabricLinks links = add_links(p.network, f);
+  FabricLinks links = add_links(p.network, f);
   const int n = f.ranks(), distance = far ? f.ranks_per_node : 1;
   for (int from = 0; from < n; ++from)
     p.graph.add({.delay = far ? f.nic_latency : f.peer_latency,
                  .size = size,
-                 .path = add_route(p.network, links, f, from, (from + distance) % n)});
+                 .path = add_route(p.network, links, from, (from + distance) % n)});
   return c;
 }
 

@@ -3,6 +3,7 @@
 
 #include "sim/base/check.h"
 #include "sim/step/network/all_reduces.h"
+#include "sim/step/network/fabric_graph.h"
 #include "sim/step/network/torus_times.h"
 
 namespace reckon {
@@ -45,20 +46,18 @@ class UnfoldedAxis {
   /// 0, 2, 4, ... and back 5, 3, 1: neighbours in the ring are at most two links apart, each link
   /// is used once.
   void add_ring_in_line(int k) {
-    std::vector<LinkId> up, down;  // link i joins chips i and i + 1
-    for (int i = 0; i + 1 < k; ++i) {
-      up.push_back(n_.add_link(link_));
-      down.push_back(n_.add_link(link_));
+    FabricGraph line;
+    const auto chip = line.add_devices(k);
+    for (std::size_t i = 0; i + 1 < chip.size(); ++i) {
+      line.connect(chip[i], chip[i + 1], n_.add_link(link_));
+      line.connect(chip[i + 1], chip[i], n_.add_link(link_));
     }
     std::vector<int> ring;
     for (int i = 0; i < k; i += 2) ring.push_back(i);
     for (int i = k - 1 - (k % 2); i >= 1; i -= 2) ring.push_back(i);
     for (std::size_t i = 0; i < ring.size(); ++i) {
       const int from = ring[i], to = ring[(i + 1) % ring.size()];
-      std::vector<LinkId> path;
-      for (int at = from; at < to; ++at) path.push_back(up[std::size_t(at)]);
-      for (int at = from; at > to; --at) path.push_back(down[std::size_t(at - 1)]);
-      routes_.push_back(n_.add_path(path));
+      routes_.push_back(n_.add_path(line.route(chip[std::size_t(from)], chip[std::size_t(to)])));
     }
   }
 

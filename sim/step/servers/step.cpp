@@ -61,7 +61,7 @@ ComputeTimes repeated(ComputeTimes t, double accumulation) {
   return t;
 }
 
-ParameterServerSetup slowed(ParameterServerSetup setup, double factor) {
+ParameterServerSetup slowed_servers(ParameterServerSetup setup, double factor) {
   for (auto& group : setup.groups) {
     group.forward *= factor;
     group.backward *= factor;
@@ -100,10 +100,10 @@ bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkloa
   add_local_reduction(setup, *w.pool, s, cost);
   const double factor =
       straggler_factor(w.live, s.backup_workers(), plan.framework.step_jitter.value);
-  e.step = makespan(synchronous_step(slowed(setup, factor)), network);
+  e.step = makespan(synchronous_step(slowed_servers(setup, factor)), network);
   e.update = setup.update;
   e.exposed.servers = e.exposed_communication = std::max(Seconds{}, e.step - e.compute - e.update);
-  auto silent = slowed(setup, 0);
+  auto silent = slowed_servers(setup, 0);
   silent.update = Seconds{};
   e.communication = makespan(synchronous_step(silent), network);
   e.push = makespan(one_way(silent, OneWay::push), network);
@@ -133,7 +133,7 @@ bool asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorklo
   const Seconds of_worker{w.live / rate};
   e.update = setup.update;
   e.exposed.servers = e.exposed_communication = std::max(Seconds{}, of_worker - e.compute);
-  ParameterServerSetup alone = slowed(setup, 0);
+  ParameterServerSetup alone = slowed_servers(setup, 0);
   alone.update = Seconds{};
   e.communication = makespan(synchronous_step(alone), network);
   e.sent_per_worker = setup.sent();
@@ -141,7 +141,8 @@ bool asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorklo
   return servers_are_busier(setup);
 }
 
-Bottleneck bottleneck_of(const StepEstimate& e, bool servers_busier, const ComputeTimes& times) {
+Bottleneck served_bottleneck_of(const StepEstimate& e, bool servers_busier,
+                                const ComputeTimes& times) {
   if (e.exposed_communication > e.compute)
     return servers_busier ? Bottleneck::parameter_server : Bottleneck::communication;
   if (times.waiting_for_host * 2 > times.total()) return Bottleneck::host;
@@ -163,7 +164,7 @@ BareStep server_step(const Plan& plan, const PlannedWorkload& job, const Network
   const bool servers_busier = s.synchronous()
                                   ? synchronous_servers(e, plan, job, w, network, *cost)
                                   : asynchronous_servers(e, plan, job, w, network, *cost);
-  e.bottleneck = bottleneck_of(e, servers_busier, w.batch);
+  e.bottleneck = served_bottleneck_of(e, servers_busier, w.batch);
   if (e.communication.count() > 0) e.engine = network.name();
   bare.accelerators = w.accelerators;
   bare.samples_each = w.samples;

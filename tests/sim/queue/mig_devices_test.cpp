@@ -44,7 +44,11 @@ constexpr std::array kOfMixed{"{policy: fifo}",
                               "{policy: srtf}",
                               "{policy: kubernetes}",
                               "{policy: slurm, slurm: {partitions: [{name: all, Default: true, "
-                              "Nodes: [mig]}]}}"};
+                              "Nodes: [mig]}]}}",
+                              "{policy: kueue, kueue: {clusterQueues: [{name: q, flavors: [{name: "
+                              "mig, resources: [{name: nvidia.com/mig-3g.40gb, nominalQuota: 8}, "
+                              "{name: nvidia.com/mig-2g.20gb, nominalQuota: 8}, {name: "
+                              "nvidia.com/mig-1g.10gb, nominalQuota: 16}]}]}]}}"};
 
 std::string mig_errors(const std::string& scheduler, const std::vector<std::string>& sets) {
   const auto asked = mixed_mig(scheduler, sets);
@@ -106,5 +110,6 @@ TEST_CASE("a cut that no GPU can have is told, and so is who cannot schedule it"
   CHECK_THAT(mig_errors("{policy: kueue, kueue: {clusterQueues: [{name: q, flavors: [{name: mig, "
                         "nominalQuota: 8}]}]}}",
                         {}),
-             Contains("GPUs with several MIG profiles are not simulated under policy kueue"));
+             Contains("pool 'mig' has 3 resources, and the flavor a quota for one") &&
+                 Contains("{name: nvidia.com/mig-2g.20gb, nominalQuota: 8}"));
 }

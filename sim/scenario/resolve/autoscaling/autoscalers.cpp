@@ -46,7 +46,7 @@ void resolve_slurm(Draft& draft, const SlurmPowerSpec& spec) {
     names.push_back(pool.name);
     any = any || pool.autoscaling;
     if (!draft.spec(pool).fallback_for.empty())
-      draft.error(draft.path(pool, "stands_in_for"),
+      draft.error(draft.path(pool, "fallback_for"),
                   "Slurm gives a job the nodes of one partition and knows no fallback pools",
                   "leave the pool out");
     if (pool.autoscaling && pool.nodes_min > 0)

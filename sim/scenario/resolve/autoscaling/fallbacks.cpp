@@ -35,7 +35,7 @@ PlannedPool* named_by(Draft& draft, const PlannedPool& pool) {
     if (other.name == name) return &other;
     names.push_back(other.name);
   }
-  draft.error(draft.path(pool, "stands_in_for"),
+  draft.error(draft.path(pool, "fallback_for"),
               fmt::format("no other pool is named '{}'{}", name, did_you_mean(name, names)),
               names.empty() ? "" : fmt::format("pools: {}", join(names)));
   return nullptr;
@@ -67,7 +67,7 @@ void check_scaling(Draft& draft, const PlannedPool& pool, const PlannedPool& pre
 void resolve_fallback(Draft& draft, PlannedPool& pool) {
   PlannedPool* preferred = named_by(draft, pool);
   if (preferred == nullptr) return;
-  const std::string path = draft.path(pool, "stands_in_for");
+  const std::string path = draft.path(pool, "fallback_for");
   if (!draft.spec(*preferred).fallback_for.empty())
     return draft.error(path,
                        fmt::format("pool '{}' is itself a fallback of another", preferred->name),
@@ -113,7 +113,7 @@ void resolve_fallbacks(Draft& draft) {
     else if (spec.after)
       draft.error(draft.path(pool, "after"),
                   fmt::format("pool '{}' is no fallback of another", pool.name),
-                  "stands_in_for: the pool whose nodes are waited for");
+                  "fallback_for: the pool whose nodes are waited for");
   }
 }
 

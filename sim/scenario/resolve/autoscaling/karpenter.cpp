@@ -116,7 +116,7 @@ class Choices {
   std::vector<std::size_t> order_;
 };
 
-bool check_pool(Draft& draft, const PlannedPool& pool) {
+bool check_karpenter_pool(Draft& draft, const PlannedPool& pool) {
   const PoolSpec& spec = draft.spec(pool);
   const std::size_t before = draft.errors.size();
   if (std::holds_alternative<MachineInline>(spec.machine))
@@ -149,7 +149,7 @@ void resolve_karpenter(Draft& draft) {
   for (std::size_t p = 0, own = plan.pools.size(); p < own; ++p) {
     if (!plan.pools[p].autoscaling || !draft.resolved[index(plan.pools[p].id)]) continue;
     if (plan.pools[p].fallback_for) continue;  // of the cluster-autoscaler: it has no nodes here
-    if (check_pool(draft, plan.pools[p])) choices.add(p);
+    if (check_karpenter_pool(draft, plan.pools[p])) choices.add(p);
   }
 }
 

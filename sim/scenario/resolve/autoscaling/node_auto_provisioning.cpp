@@ -22,9 +22,9 @@ std::string family_of(const Machine& machine) {
   return machine.name.substr(0, machine.name.find('-'));
 }
 
-class Rules {
+class ProvisioningRules {
  public:
-  Rules(Draft& draft, const NodeAutoProvisioningSpec& spec) : draft_(draft) {
+  ProvisioningRules(Draft& draft, const NodeAutoProvisioningSpec& spec) : draft_(draft) {
     if (!spec.compute_class) {
       rows_.push_back({});
       return;
@@ -215,7 +215,7 @@ void resolve_node_auto_provisioning(Draft& draft) {
                        "autoscaling: true, with nodes: {initial: 0, min: 0, max: 4}");
   check_limits(draft, spec);
   plan.node_auto_provisioning = spec;
-  Rules rules(draft, spec);
+  ProvisioningRules rules(draft, spec);
   for (std::size_t p = 0, own = plan.pools.size(); p < own; ++p) {
     PlannedPool& pool = plan.pools[p];
     if (!pool.autoscaling || !draft.resolved[index(pool.id)]) continue;

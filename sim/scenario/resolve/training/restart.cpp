@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kRestart = "workload.restart", kLocal = "workload.checkpoint.local";
 
-std::string below(std::string_view path, std::string_view key) {
+std::string path_below(std::string_view path, std::string_view key) {
   return fmt::format("{}.{}", path, key);
 }
 
@@ -45,7 +45,7 @@ Room room_of(const Plan& plan, const PlannedStrategy& strategy) {
 /// Can anything but a full restart be? Says why not.
 bool may_keep_processes(Draft& draft, const PlannedWorkload& job, RestartKind kind) {
   const auto refuse = [&](std::string why, std::string hint) {
-    draft.error(below(kRestart, "kind"), std::move(why), std::move(hint));
+    draft.error(path_below(kRestart, "kind"), std::move(why), std::move(hint));
     return false;
   };
   const std::string word{to_text(kind)};
@@ -56,7 +56,7 @@ bool may_keep_processes(Draft& draft, const PlannedWorkload& job, RestartKind ki
                   "restart: {kind: full}, or a service with node pools");
   if (std::ranges::any_of(draft.plan.pools,
                           [](const PlannedPool& p) { return p.slice.has_value(); })) {
-    draft.not_yet(below(kRestart, "kind"), fmt::format("restart kind {} on TPU slices", word),
+    draft.not_yet(path_below(kRestart, "kind"), fmt::format("restart kind {} on TPU slices", word),
                   "restart: {kind: full}");
     return false;
   }
@@ -74,7 +74,7 @@ void resolve_spares(Draft& draft, const RestartSpec& spec, const Room& room,
   const int wanted = spec.spares.value_or(std::max(1, restart.spares));
   if (restart.spares == wanted) return;
   draft.error(
-      spec.spares ? below(kRestart, "spares") : std::string(kRestart),
+      spec.spares ? path_below(kRestart, "spares") : std::string(kRestart),
       fmt::format("{} spare node{} wanted: the job needs {} of the {} nodes that its pools always "
                   "have",
                   wanted, wanted == 1 ? "" : "s", room.gang, room.there),
@@ -87,7 +87,7 @@ void resolve_elastic(Draft& draft, const PlannedWorkload& job, const RestartSpec
   const int workers = job.strategy.workers, each = workers_of_a_copy(job);
   const int copies = workers / std::max(1, each);
   if (copies < 2) {
-    draft.error(below(kRestart, "kind"),
+    draft.error(path_below(kRestart, "kind"),
                 fmt::format("an elastic job goes on with fewer data-parallel copies, and this one "
                             "has {}",
                             copies == 1 ? "one" : "none"),
@@ -98,7 +98,7 @@ void resolve_elastic(Draft& draft, const PlannedWorkload& job, const RestartSpec
   const int least = std::max(1, nodes) * room.workers_per_node;
   restart.min_workers = std::min((least + each - 1) / each * each, workers);
   if (spec.min && *spec.min >= room.gang)
-    draft.error(below(kRestart, "min"),
+    draft.error(path_below(kRestart, "min"),
                 fmt::format("an elastic job of {} nodes that needs {} of them does not shrink",
                             room.gang, *spec.min),
                 fmt::format("between 1 and {}", room.gang - 1));
@@ -118,14 +118,14 @@ void resolve_local(Draft& draft, PlannedWorkload& job, const LocalCheckpointSpec
     draft.error(kLocal, "checkpoints on the nodes alone are gone with more than a node",
                 "give workload.checkpoint an interval for the storage, or leave local out");
   if (checkpoint.mode == CheckpointSpec::Mode::interval && local.every >= checkpoint.interval)
-    draft.error(below(kLocal, "every"),
+    draft.error(path_below(kLocal, "every"),
                 "checkpoints on the nodes are not more frequent than those in the storage",
                 "every below workload.checkpoint.interval");
   if (job.strategy.servers)
     draft.not_yet(kLocal, "a tier of checkpoints on the nodes of parameter servers",
                   "leave local out");
   if (local.replicas > std::max(1, room.gang))
-    draft.error(below(kLocal, "replicas"),
+    draft.error(path_below(kLocal, "replicas"),
                 fmt::format("{} nodes cannot hold {} copies of a part", room.gang, local.replicas),
                 fmt::format("replicas: between 1 and {}", std::max(1, room.gang)));
 }

@@ -2,26 +2,11 @@
 
 #include "sim/scenario/yaml/fields.h"
 #include "sim/scenario/yaml/kueue/checks.h"
+#include "sim/scenario/yaml/kueue/flavors.h"
 
 // `cluster.scheduler.kueue:`, by the names of kueue.x-k8s.io/v1beta2.
 namespace reckon {
 namespace {
-
-constexpr double kMostQuota = 1e6;  // GPUs
-
-const Fields<KueueFlavorSpec>& flavor_fields() {
-  using F = KueueFlavorSpec;
-  static const Fields<F> table{
-      required(text_field("name", &F::name, "The pool whose nodes it is.", "a100")),
-      required(number_field("nominalQuota", &F::nominal_quota, whole(0, kMostQuota),
-                            "GPUs that the queue always has.", "8")),
-      number_field("borrowingLimit", &F::borrowing_limit, whole(0, kMostQuota),
-                   "GPUs that it may borrow from its cohort; default: all of them.", "4"),
-      number_field("lendingLimit", &F::lending_limit, whole(0, kMostQuota),
-                   "GPUs that its cohort may borrow; default: all of them.", "2"),
-  };
-  return table;
-}
 
 const Fields<KueueBorrowWithinSpec>& borrow_within_fields() {
   using B = KueueBorrowWithinSpec;
@@ -71,21 +56,13 @@ const Fields<KueueWeightSpec>& weight_fields() {
 
 template <class Owner>
 void read_flavors(Reader& reader, const YamlNode& node, Owner& queue) {
-  std::set<std::string> names;
-  reader.each(node, [&](const YamlNode& item) {
-    KueueFlavorSpec flavor;
-    if (!read_fields(reader, item, flavor_fields(), flavor)) return;
-    if (!flavor.name.empty() && !names.insert(flavor.name).second)
-      reader.error(item.find("name")->value.at,
-                   fmt::format("flavor '{}' is there twice", flavor.name), "names are unique");
-    queue.flavors.push_back(std::move(flavor));
-  });
+  queue.flavors = read_flavor_list(reader, node);
 }
 
 const Fields<ClusterQueueSpec>& cluster_queue_fields() {
   using Q = ClusterQueueSpec;
   Form flavors{Form::Kind::list}, strategy{Form::Kind::block};
-  flavors.fields = &infos_of<flavor_fields>;
+  flavors.fields = &flavor_infos;
   strategy.fields = &check_rules_infos;
   static const Fields<Q> table{
       required(name_field("name", &Q::name, "Jobs name it as their queue.", "team-a")),
@@ -115,7 +92,7 @@ const Fields<ClusterQueueSpec>& cluster_queue_fields() {
 const Fields<KueueCohortSpec>& cohort_fields() {
   using C = KueueCohortSpec;
   Form flavors{Form::Kind::list};
-  flavors.fields = &infos_of<flavor_fields>;
+  flavors.fields = &flavor_infos;
   static const Fields<C> table{
       required(name_field("name", &C::name, "Queues name it as their cohort.", "vision")),
       text_field("parentName", &C::parent, "The cohort above it; default: none.", "all"),

@@ -64,6 +64,58 @@ TEST_CASE("the same as CSV, with DCGM's long names") {
   CHECK(read->memory_used.value() == Bytes{100.0 * 1048576});
 }
 
+TEST_CASE("pages of dcgm-exporter, one after another, are samples of each GPU") {
+  // The first is recorded: an A100 of two MIG instances that multiplies matrices
+  // (docs.nvidia.com/datacenter/cloud-native, "DCGM-Exporter", GPU metrics with MIG).
+  const std::string gpu =
+      R"({gpu="0",UUID="GPU-34319582-d595-d1c7-d1d2-179bcfa61660",device="nvidia0",)";
+  const std::string whole = gpu + R"(Hostname="ub20-a100-k8s"} )";
+  const std::string instance =
+      gpu + R"(GPU_I_PROFILE="1g.5gb",GPU_I_ID="13",Hostname="ub20-a100-k8s"} )";
+  const std::string recorded =
+      "# HELP DCGM_FI_DEV_POWER_USAGE Power draw (in W).\n"
+      "# TYPE DCGM_FI_DEV_POWER_USAGE gauge\n"
+      "DCGM_FI_DEV_POWER_USAGE" +
+      whole + "409.692000\n" + "DCGM_FI_DEV_XID_ERRORS" + whole + "0\n" + "DCGM_FI_DEV_FB_USED" +
+      whole + "4845\n" + "DCGM_FI_PROF_GR_ENGINE_ACTIVE" + whole + "0.995630\n" +
+      "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE" + whole + "0.929260\n" + "DCGM_FI_PROF_DRAM_ACTIVE" +
+      whole + "0.690789\n" + "DCGM_FI_PROF_GR_ENGINE_ACTIVE" + instance + "0.995687\n" +
+      "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE" + instance + "0.930433\n" + "DCGM_FI_PROF_DRAM_ACTIVE" +
+      instance + "0.800339\n";
+  REQUIRE(is_dcgm(recorded));
+  const auto one = parse_dcgm("metrics.txt", recorded);
+  REQUIRE(one);
+  CHECK(one->gpus == 1);
+  CHECK(one->samples == 1);
+  CHECK(one->active.value() == Approx(0.99563));
+  CHECK(one->tensor.value() == Approx(0.92926));
+  CHECK(one->watts.value() == Approx(409.692));
+  CHECK(one->memory_used.value() == Bytes{4845.0 * 1048576});
+  // Later the GPU has nothing to do, and a field has no value.
+  const auto two = parse_dcgm("metrics.txt", recorded + "DCGM_FI_DEV_POWER_USAGE" + whole +
+                                                 "52.1\nDCGM_FI_PROF_GR_ENGINE_ACTIVE" + whole +
+                                                 "0.000000\nDCGM_FI_DEV_FB_USED" + whole +
+                                                 "9223372036854775794\n");
+  REQUIRE(two);
+  CHECK(two->samples == 1);
+  CHECK(two->idle_samples == 1);
+  CHECK(two->watts.value() == Approx(409.692));
+  CHECK(two->memory_used.value() == Bytes{4845.0 * 1048576});
+  // Two nodes name their first GPU alike; instances count where their GPU says nothing.
+  const auto instances = parse_dcgm(
+      "metrics.txt",
+      "DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",UUID=\"a\",GPU_I_ID=\"7\"} 0.5\n"
+      "DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",UUID=\"a\",GPU_I_ID=\"8\"} 0.7\n"
+      "DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",UUID=\"b\",pod=\"}\\\"x\"} 0.9 1700000000000\n");
+  REQUIRE(instances);
+  CHECK(instances->gpus == 3);
+  CHECK(instances->active.value() == Approx(0.7));
+  const auto wrong = parse_dcgm("metrics.txt", "DCGM_FI_PROF_SM_ACTIVE{gpu=\"0\"} 65\n");
+  REQUIRE(!wrong);
+  CHECK(format(wrong.error()) ==
+        "metrics.txt:1: error: DCGM_FI_PROF_SM_ACTIVE: '65' is no number from 0 to 1\n");
+}
+
 TEST_CASE("samples that are none are errors at their line") {
   const auto wrong =
       parse_dcgm("dmon.txt", "#Entity GRACT POWER\nGPU 0 1.5 100\nGPU 0 0.5\nGPU 0 0.5 much\n");

@@ -33,7 +33,7 @@ const std::string kPool = "cluster.pools.gpu.";
 const std::string kSpotPool =
     "cluster.pools=[{name: gpu, machine: a2-highgpu-1g, nodes: {initial: 0, min: 0, max: 2}, "
     "autoscaling: true}, {name: spot, machine: a2-highgpu-1g, nodes: {initial: 0, min: 0, max: 2}, "
-    "autoscaling: true, pricing: spot, stands_in_for: gpu}]";
+    "autoscaling: true, pricing: spot, fallback_for: gpu}]";
 
 Plan plan_with(const std::vector<std::string>& overrides = {}) {
   return test::checked_plan_of(kAutoscalersBase, overrides);
@@ -53,6 +53,15 @@ double hour(const PlannedPool& pool) {
 }
 
 }  // namespace
+
+TEST_CASE("a key of earlier releases is read as today's, and not beside it") {
+  std::string former = kSpotPool;
+  former.replace(former.find("fallback_for"), std::string("fallback_for").size(), "stands_in_for");
+  CHECK(named(plan_with({former}), "spot").fallback_for == 0);
+  const std::string both = kSpotPool.substr(0, kSpotPool.rfind('}')) + ", stands_in_for: gpu}]";
+  CHECK_THAT(autoscalers_with({both}),
+             Contains("'stands_in_for' is 'fallback_for' of earlier releases"));
+}
 
 TEST_CASE("a chain of expanders is read as the flag has it") {
   const Plan plan =
@@ -95,9 +104,9 @@ TEST_CASE("under an expander several larger pools may serve the pods of one") {
            "{initial: 0, min: 0, max: 2}, autoscaling: true}, {name: b, machine: " +
            machine +
            ", accelerator: {type: T4}, nodes: {initial: 0, min: 0, max: 2}, autoscaling: true, "
-           "stands_in_for: gpu}, {name: c, machine: n1-standard-32, accelerator: {type: T4}, "
+           "fallback_for: gpu}, {name: c, machine: n1-standard-32, accelerator: {type: T4}, "
            "nodes: "
-           "{initial: 0, min: 0, max: 2}, autoscaling: true, pricing: spot, stands_in_for: gpu}]";
+           "{initial: 0, min: 0, max: 2}, autoscaling: true, pricing: spot, fallback_for: gpu}]";
   };
   const std::string expander = "cluster.cluster_autoscaler.expander=price";
   CHECK(plan_with({pools("n1-standard-16"), expander}).pools.size() == 3);
