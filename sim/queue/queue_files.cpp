@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/queue/cluster_nodes.h"
 #include "sim/queue/kueue/kueue.h"
-#include "sim/queue/lists/flavor_checks.h"
 #include "sim/queue/lists/inline_jobs.h"
 #include "sim/queue/lists/job_lists.h"
 #include "sim/queue/lists/name_checks.h"
@@ -25,7 +25,8 @@ class QueueLoader {
   std::optional<QueueQuestion> load() {
     question_.scheduler = *scenario_.cluster.scheduler;
     const bool karpenter = scenario_.cluster.autoscaler == AutoscalerKind::karpenter;
-    if (!(karpenter ? read_market() : read_nodes())) return std::nullopt;
+    if (!(karpenter ? nodes_.read_market(sources_.offers) : nodes_.read_nodes()))
+      return std::nullopt;
     set_overflow_rate();
     tell_of_suspension();
     if (!check_pods(scenario_, source_)) return std::nullopt;
@@ -38,59 +39,6 @@ class QueueLoader {
 
  private:
   SchedulingPolicy policy() const { return question_.scheduler.policy; }
-
-  bool read_nodes() {
-    std::vector<std::string> names;  // of the groups
-    for (const PoolSpec& pool : scenario_.cluster.pools) {
-      for (auto& [group, rates] : parts_of(pool, scenario_.prices)) {
-        question_.groups.push_back(std::move(group));
-        question_.rates.push_back(rates);
-        names.push_back(pool.name);
-      }
-    }
-    if (scenario_.trace && !scenario_.trace->nodes.empty()) {
-      const auto nodes = source_.read("nodes", scenario_.trace->nodes, read_openb_nodes);
-      if (!nodes) return false;
-      for (const GpuNode& node : *nodes) {
-        question_.groups.push_back({1, node.gpus, 0});
-        question_.rates.emplace_back();
-        names.push_back("nodes");
-      }
-    }
-    for (std::size_t k = question_.groups.size(); k-- > 0;) {
-      if (question_.groups[k].gpus > 0 && question_.groups[k].nodes > 0) continue;
-      question_.groups.erase(question_.groups.begin() + static_cast<std::ptrdiff_t>(k));
-      question_.rates.erase(question_.rates.begin() + static_cast<std::ptrdiff_t>(k));
-      names.erase(names.begin() + static_cast<std::ptrdiff_t>(k));
-    }
-    if (question_.groups.empty()) {
-      source_.error("cluster", "no node has a GPU", "give a pool its accelerator");
-      return false;
-    }
-    question_.group_names = names;
-    group_pools_ = each_once(names);
-    const auto& fabric = scenario_.cluster.fabric;
-    if (fabric && fabric->nodes_per_leaf) question_.nodes_per_leaf = *fabric->nodes_per_leaf;
-    return set_cells(names);
-  }
-
-  /// Machines that Karpenter chooses from.
-  bool read_market() {
-    if (!sources_.offers) {
-      source_.error("cluster.autoscaler", "Karpenter's machines need the catalog",
-                    "reckon simulate FILE");
-      return false;
-    }
-    auto offers = sources_.offers(file_);
-    if (!offers) {
-      source_.problems.insert(source_.problems.end(), offers.error().begin(), offers.error().end());
-      return false;
-    }
-    question_.karpenter = market_of(scenario_, *offers);
-    question_.partitions.of_partition = {kAllCells};
-    notes_.insert(notes_.end(), offers->warnings.begin(), offers->warnings.end());
-    return true;
-  }
 
   void tell_of_suspension() {
     if (policy() != SchedulingPolicy::slurm) return;
@@ -117,90 +65,6 @@ class QueueLoader {
       source_.error("cluster.scheduler.overflow.price",
                     fmt::format("no rate of {} is known", overflow->price->currency),
                     "example: prices: {currency: EUR, usd_rate: 0.92}");
-  }
-
-  /// Pools are cells of their own where a policy tells them apart.
-  bool set_cells(const std::vector<std::string>& names) {
-    question_.partitions.of_partition = {kAllCells};
-    std::vector<std::pair<std::string, std::string>> cells;  // pools and their devices
-    for (std::size_t k = 0; k < names.size(); ++k)
-      question_.groups[k].pool = static_cast<int>(
-          std::find(group_pools_.begin(), group_pools_.end(), names[k]) - group_pools_.begin());
-    const bool kueue = policy() == SchedulingPolicy::kueue;
-    const bool partitions =
-        policy() == SchedulingPolicy::slurm && !question_.scheduler.slurm->partitions.empty();
-    if (!kueue && !partitions && !tells_pools_apart()) return true;
-    for (std::size_t k = 0; k < names.size(); ++k) {
-      if (std::ranges::find(question_.pools, names[k]) == question_.pools.end())
-        question_.pools.push_back(names[k]);
-      const std::pair of{names[k], question_.groups[k].resource};
-      const auto cell = std::ranges::find(cells, of);
-      question_.groups[k].cell = static_cast<int>(cell - cells.begin());
-      if (cell == cells.end()) cells.push_back(of);
-    }
-    if (cells.size() > std::size_t(kMostCells)) {
-      source_.error("cluster.pools", fmt::format("{} pools, and a scheduler tells {} apart",
-                                                 cells.size(), kMostCells));
-      return false;
-    }
-    if (kueue) {
-      question_.pools.clear();
-      for (const auto& [pool, resource] : cells) question_.pools.push_back(pool);
-      return check_flavors(*question_.scheduler.kueue, question_, source_);
-    }
-    return !partitions || set_partitions();
-  }
-
-  /// Pools with devices, or pools on which some jobs do not run.
-  bool tells_pools_apart() const {
-    if (apart_) return true;
-    const auto keeps_off = [](const PaceSpec& pace) {
-      return std::ranges::any_of(pace.by_pool, [](const auto& p) { return p.second == 0; });
-    };
-    const bool shared = std::ranges::any_of(question_.groups,
-                                            [](const NodeGroup& g) { return !g.resource.empty(); });
-    if (shared) return true;
-    if (scenario_.trace) return keeps_off(scenario_.trace->pace);
-    if (!scenario_.arrivals)
-      return std::ranges::any_of(
-          scenario_.jobs, [&](const JobSpec& job) { return !job.duration || keeps_off(job.pace); });
-    return std::ranges::any_of(scenario_.arrivals->classes, [&](const ArrivalClassSpec& c) {
-      return !c.job.empty() || keeps_off(c.pace);
-    });
-  }
-
-  /// Names of pools with GPUs, each once.
-  static std::vector<std::string> each_once(const std::vector<std::string>& names) {
-    std::vector<std::string> pools;
-    for (const std::string& name : names)
-      if (std::ranges::find(pools, name) == pools.end()) pools.push_back(name);
-    return pools;
-  }
-  std::vector<std::string> pools_with_gpus() const { return each_once(question_.group_names); }
-
-  /// Number of a pool with GPUs; nullopt: reported at the path.
-  std::optional<int> pool_number(const std::string& name, const std::string& path) {
-    const auto pool = std::find(question_.pools.begin(), question_.pools.end(), name);
-    if (pool != question_.pools.end()) return static_cast<int>(pool - question_.pools.begin());
-    tell_no_pool(name, path, question_.pools, source_);
-    return std::nullopt;
-  }
-
-  bool set_partitions() {
-    question_.partitions.of_partition.clear();
-    bool known = true;
-    for (const SlurmPartitionSpec& p : question_.scheduler.slurm->partitions) {
-      CellSet cells = p.nodes.empty() ? kAllCells : 0;
-      for (const std::string& name : p.nodes) {
-        const auto pool =
-            pool_number(name, "cluster.scheduler.slurm.partitions." + p.name + ".Nodes");
-        known = known && pool.has_value();
-        for (const NodeGroup& group : question_.groups)
-          if (pool && group.pool == *pool) cells |= CellSet{1} << group.cell;
-      }
-      question_.partitions.of_partition.push_back(cells);
-    }
-    return known;
   }
 
   std::optional<JobList> read_format(const std::string& key, const std::string& name,
@@ -244,10 +108,10 @@ class QueueLoader {
       left_out.push_back(fmt::format("{} {}", rows, what));
     if (!left_out.empty())
       notes_.push_back(fmt::format("rows of the list left out: {}", fmt::join(left_out, ", ")));
-    PaceLoader paces(file_, pools_with_gpus(), sources_.own_times, source_, notes_);
+    PaceLoader paces(file_, pools_with_gpus(question_), sources_.own_times, source_, notes_);
     if (!paces.set_list(question_.list)) return false;
-    apart_ = !question_.list.names.trainings.names().empty();
-    if (apart_ && question_.pools.empty() && !set_cells(question_.group_names)) return false;
+    const bool apart = !question_.list.names.trainings.names().empty();  // some run on some pools
+    if (apart && question_.pools.empty() && !nodes_.set_cells(true)) return false;
     set_devices(question_.list, question_.groups);
     const std::size_t jobs = question_.list.jobs.size();
     if (question_.running < jobs) return true;
@@ -271,7 +135,7 @@ class QueueLoader {
       }
       drawn.profile = recorded_profile(*recorded);
     }
-    PaceLoader paces(file_, pools_with_gpus(), sources_.own_times, source_, notes_);
+    PaceLoader paces(file_, pools_with_gpus(question_), sources_.own_times, source_, notes_);
     // Names of queues are checked as those of a list are; their jobs are drawn later.
     for (const ArrivalClassSpec& kind : drawn.arrivals.classes) {
       question_.list.jobs.push_back(recorded_job({}, SimDuration{1}, 1));
@@ -288,7 +152,7 @@ class QueueLoader {
   /// Those of `jobs:`.
   bool read_jobs() {
     JobList& list = question_.list = inline_jobs(file_);
-    PaceLoader paces(file_, pools_with_gpus(), sources_.own_times, source_, notes_);
+    PaceLoader paces(file_, pools_with_gpus(question_), sources_.own_times, source_, notes_);
     std::map<std::int32_t, std::int32_t> numbers;  // of paces, by entry
     std::map<std::int32_t, SimDuration> lengths;
     for (const JobSpec& job : scenario_.jobs) {
@@ -337,8 +201,7 @@ class QueueLoader {
   TraceSource& source_;
   std::vector<std::string>& notes_;
   QueueQuestion question_;
-  std::vector<std::string> group_pools_;  // pools with GPUs, by number
-  bool apart_ = false;                    // jobs of the list may not run on every pool
+  ClusterNodes nodes_{file_, source_, notes_, question_};
 };
 
 }  // namespace

@@ -60,9 +60,8 @@ struct Victims {
   SimTime soonest_exempt_until = SimTime::max();  // of those that may not go yet; max(): none
 };
 /// The fewest running jobs that `j` may preempt, so that it fits its GPUs on these cells. They go
-/// in the order of their worth until it fits, beside those that were chosen before, and those
-/// without whom it fits as well are taken back, the most valuable first. `nodes` is as before at
-/// the end.
+/// in the order of their worth until it fits, beside those that were chosen before; of them those
+/// without whom it fits as well stay, the most valuable first. `nodes` is as before at the end.
 Victims victims_for(std::size_t j, int gpus, CellSet cells, SimTime now, const RunningJobs& running,
                     const QueueRules& rules, FreeNodes& nodes);
 
