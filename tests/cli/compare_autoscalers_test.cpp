@@ -33,8 +33,9 @@ TEST_CASE("one question under two autoscalers is one table, a row each, as each 
                             " --sweep cluster.autoscaler=cluster_autoscaler,karpenter");
   INFO(text.err << text.out);
   REQUIRE(text.code == 0);
-  CHECK(contains(text.out, "A  karpenter-or-cluster-autoscaler "
-                           "cluster.autoscaler=cluster_autoscaler\n"));
+  CHECK(contains(text.out,
+                 "A  karpenter-or-cluster-autoscaler "
+                 "cluster.autoscaler=cluster_autoscaler\n"));
   CHECK(contains(text.out, "B  karpenter-or-cluster-autoscaler cluster.autoscaler=karpenter\n"));
   CHECK(contains(text.out, "200 replications with common random numbers"));
   const std::size_t table = text.out.find("time ");
