@@ -107,17 +107,21 @@ void submission(benchmark::State& state) {
 }
 BENCHMARK(submission)->Unit(benchmark::kMillisecond);
 
+BENCHMARK_CAPTURE(overload, fifo, SchedulingPolicy::fifo)
+    ->ArgNames({"jobs", "nodes"})
+    ->ArgsProduct({{1000, 10'000, 66'000, 100'000, 1'000'000}, {100, 10'000}})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(overload, easy_backfill, SchedulingPolicy::easy_backfill)
     ->ArgNames({"jobs", "nodes"})
-    ->ArgsProduct({{1000, 10'000, 66'000, 100'000, 1'000'000}, {100}})
+    ->ArgsProduct({{1000, 10'000, 66'000, 100'000, 1'000'000}, {100, 10'000}})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(overload, slurm_fair_share, SchedulingPolicy::slurm)
     ->ArgNames({"jobs", "nodes"})
-    ->ArgsProduct({{1000, 10'000, 66'000, 100'000, 1'000'000}, {100}})
+    ->ArgsProduct({{1000, 10'000, 66'000, 100'000, 1'000'000}, {100, 10'000}})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(overload, kueue, SchedulingPolicy::kueue)
     ->ArgNames({"jobs", "nodes"})
-    ->ArgsProduct({{1000, 10'000, 66'000, 100'000, 1'000'000}, {100}})
+    ->ArgsProduct({{1000, 10'000, 66'000, 100'000, 1'000'000}, {100, 10'000}})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(queue, fifo, SchedulingPolicy::fifo)
     ->ArgNames({"jobs", "nodes"})

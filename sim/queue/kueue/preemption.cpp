@@ -213,6 +213,9 @@ std::vector<std::size_t> preemption_targets(const KueueWorkload& wants, int pool
                                             const KueuePreemptionSpec& rules,
                                             std::span<const ShareStrategy> strategies,
                                             KueueQuotas& quotas) {
+  if (rules.within_cluster_queue == WithinPolicy::never &&
+      rules.reclaim_within_cohort == ReclaimPolicy::never)
+    return {};
   auto candidates = candidates_of(wants, pool, admitted, rules, quotas);
   if (candidates.empty()) return {};
   return strategies.empty()
