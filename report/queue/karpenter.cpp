@@ -32,9 +32,11 @@ std::string nodes_made_text(const TraceResult& r) {
 
 std::string consolidation_text(const TraceResult& r) {
   const KarpenterAnswer& made = *r.karpenter;
-  const std::string reclaimed =
-      made.reclaims ? fmt::format("; the provider took {} spot nodes back", amount(*made.reclaims))
-                    : "";
+  std::string reclaimed = made.drifted ? fmt::format("; {} drifted", amount(*made.drifted)) : "";
+  if (made.reclaims)
+    reclaimed += fmt::format("; the provider took {} spot nodes back", amount(*made.reclaims));
+  if (made.refused && *made.refused > 0)
+    reclaimed += fmt::format(" and refused {} requests", amount(*made.refused));
   return fmt::format("{} empty nodes, {} of several at a time, {} alone; {} replacements{}",
                      amount(made.empty), amount(made.several), amount(made.single),
                      amount(made.replacements), reclaimed);
@@ -57,6 +59,8 @@ Json json_of_karpenter(const TraceResult& r) {
             {"single", reckon::number(made.single)}}},
           {"replacements", reckon::number(made.replacements)},
           {"reclaimed_nodes", made.reclaims ? reckon::number(*made.reclaims) : Json()},
+          {"drifted_nodes", made.drifted ? reckon::number(*made.drifted) : Json()},
+          {"refused_requests", made.refused ? reckon::number(*made.refused) : Json()},
           {"starved_jobs", reckon::number(made.starved)},
           {"by_instance_type", std::move(nodes)}};
 }

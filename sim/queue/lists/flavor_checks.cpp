@@ -57,8 +57,8 @@ class FlavorChecks {
                       const std::string& at) {
     std::vector<std::string> quotas;
     for (const std::string& resource : resources)
-      quotas.push_back(fmt::format("{{name: {}, nominalQuota: {}}}", resource,
-                                   flavor.nominal_quota));
+      quotas.push_back(
+          fmt::format("{{name: {}, nominalQuota: {}}}", resource, flavor.nominal_quota));
     source_.error(at,
                   fmt::format("pool '{}' has {} resources, and the flavor a quota for one",
                               flavor.name, resources.size()),
@@ -87,9 +87,8 @@ bool check_flavors(const KueueSpec& kueue, const QueueQuestion& question, TraceS
 
 void tell_no_pool(const std::string& name, const std::string& path,
                   const std::vector<std::string>& pools, TraceSource& source) {
-  source.error(
-      path, fmt::format("'{}' is no pool with GPUs{}", name, did_you_mean(name, pools)),
-      fmt::format("pools: {}", fmt::join(pools, ", ")));
+  source.error(path, fmt::format("'{}' is no pool with GPUs{}", name, did_you_mean(name, pools)),
+               fmt::format("pools: {}", fmt::join(pools, ", ")));
 }
 
 }  // namespace reckon

@@ -8,8 +8,9 @@
 // Flavors of Kueue against the pools that the cluster has.
 namespace reckon {
 
-/// Reports flavors that are no pool, resources that a flavor's pool does not have, and one quota for
-/// a pool with several resources; false: there were any. `question`: its groups have their cells.
+/// Reports flavors that are no pool, resources that a flavor's pool does not have, and one quota
+/// for a pool with several resources; false: there were any. `question`: its groups have their
+/// cells.
 bool check_flavors(const KueueSpec& kueue, const QueueQuestion& question, TraceSource& source);
 
 /// "'a10' is no pool with GPUs; did you mean 'a100'?"

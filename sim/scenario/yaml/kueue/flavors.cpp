@@ -60,8 +60,8 @@ const Fields<WrittenFlavor>& flavor_fields() {
   resources.fields = &infos_of<resource_quota_fields>;
   static const Fields<F> table = [&] {
     Fields<F> rows = quota_fields<F>();
-    rows.insert(rows.begin(), required(text_field<F>("name", &F::name,
-                                                     "The pool whose nodes it is.", "a100")));
+    rows.insert(rows.begin(),
+                required(text_field<F>("name", &F::name, "The pool whose nodes it is.", "a100")));
     rows.push_back(field<F>("resources", resources, read_resources,
                             "Instead of nominalQuota: a quota for each MIG profile of the pool.",
                             "[{name: nvidia.com/mig-1g.10gb, nominalQuota: 14}]"));
