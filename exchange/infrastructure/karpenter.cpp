@@ -120,6 +120,7 @@ Json own_node_pool(const CloudCluster& cluster, const NodePoolSpec& spec, const 
   for (const NodeRequirement& r : spec.requirements) {
     Json one = {{"key", r.key}, {"operator", to_text(r.op)}};
     if (!r.values.empty()) one["values"] = r.values;
+    if (r.min_values) one["minValues"] = *r.min_values;
     node["requirements"].push_back(std::move(one));
   }
   const std::string name = kubernetes_name(spec.name);

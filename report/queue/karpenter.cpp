@@ -33,10 +33,13 @@ std::string nodes_made_text(const TraceResult& r) {
 
 std::string consolidation_text(const TraceResult& r) {
   const KarpenterAnswer& made = *r.karpenter;
-  const std::string reclaimed =
-      made.reclaims
-          ? fmt::format("; the provider took {} spot nodes back", rounded_count(*made.reclaims))
-          : "";
+  std::string reclaimed =
+      made.drifted ? fmt::format("; {} drifted", rounded_count(*made.drifted)) : "";
+  if (made.reclaims)
+    reclaimed +=
+        fmt::format("; the provider took {} spot nodes back", rounded_count(*made.reclaims));
+  if (made.refused && *made.refused > 0)
+    reclaimed += fmt::format(" and refused {} requests", rounded_count(*made.refused));
   return fmt::format("{} empty nodes, {} of several at a time, {} alone; {} replacements{}",
                      rounded_count(made.empty), rounded_count(made.several),
                      rounded_count(made.single), rounded_count(made.replacements), reclaimed);
@@ -59,6 +62,8 @@ Json json_of_karpenter(const TraceResult& r) {
             {"single", reckon::number(made.single)}}},
           {"replacements", reckon::number(made.replacements)},
           {"reclaimed_nodes", made.reclaims ? reckon::number(*made.reclaims) : Json()},
+          {"drifted_nodes", made.drifted ? reckon::number(*made.drifted) : Json()},
+          {"refused_requests", made.refused ? reckon::number(*made.refused) : Json()},
           {"starved_jobs", reckon::number(made.starved)},
           {"by_instance_type", std::move(nodes)}};
 }

@@ -94,6 +94,7 @@ struct JobOwner {
   std::int32_t priority = 0;                      // of Kueue: the higher goes first
   std::int32_t topology = kNotSaid;               // of Kueue: the level within one domain of which
   bool topology_required = false;                 // it must stand, or should
+  std::optional<bool> do_not_disrupt{};           // of its pods; not given: as Karpenter has it
   std::int32_t resource = kNotSaid;               // devices that GPUs are cut into; else whole GPUs
   friend bool operator==(const JobOwner&, const JobOwner&) = default;
 };

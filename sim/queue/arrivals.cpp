@@ -179,6 +179,7 @@ JobList draw_arrivals(const ArrivalsSpec& arrivals, const WeekProfile& profile, 
           list.names.topologies.number(kind.required_topology.empty() ? kind.preferred_topology
                                                                       : kind.required_topology),
           !kind.required_topology.empty(),
+          {},
           list.names.resources.number(kind.resource)};
       const std::vector<double> shares =
           kind.trials ? shares_of_trials(*kind.trials, results) : std::vector<double>{1};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 namespace reckon {
 namespace {
@@ -150,6 +151,19 @@ const NodeRequirement* unmet(const std::vector<NodeRequirement>& requirements,
                              const NodeChoice& node, const std::string& prefix) {
   for (const NodeRequirement& r : requirements)
     if (!meets(r, label_of(node, r.key, prefix))) return &r;
+  return nullptr;
+}
+
+const NodeRequirement* too_few_values(const std::vector<NodeRequirement>& requirements,
+                                      std::span<const NodeChoice> nodes,
+                                      const std::string& prefix) {
+  for (const NodeRequirement& r : requirements) {
+    if (!r.min_values) continue;
+    std::set<std::string> values;
+    for (const NodeChoice& node : nodes)
+      if (auto value = label_of(node, r.key, prefix)) values.insert(std::move(*value));
+    if (values.size() < std::size_t(*r.min_values)) return &r;
+  }
   return nullptr;
 }
 

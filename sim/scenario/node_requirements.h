@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,11 @@ bool meets(const NodeRequirement& requirement, const std::optional<std::string>&
 /// The first requirement that the node does not meet; nullptr: it meets all.
 const NodeRequirement* unmet(const std::vector<NodeRequirement>& requirements,
                              const NodeChoice& node, const std::string& prefix);
+/// The first requirement whose minValues these nodes do not meet: so many different values of its
+/// label among them [karpenter.sh, "NodePools", "Min Values"; SatisfiesMinValues() in
+/// kubernetes-sigs/karpenter pkg/cloudprovider/types.go]; nullptr: they meet all.
+const NodeRequirement* too_few_values(const std::vector<NodeRequirement>& requirements,
+                                      std::span<const NodeChoice> nodes, const std::string& prefix);
 /// "karpenter.sh/capacity-type In [spot, on-demand]".
 std::string to_text(const NodeRequirement& requirement);
 

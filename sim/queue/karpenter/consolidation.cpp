@@ -1,5 +1,6 @@
 #include "sim/queue/karpenter/consolidation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -34,7 +35,21 @@ Packing without(const ConsolidationView& view, std::span<const Candidate> candid
   std::vector<RoomOfNode> nodes;
   for (const RoomOfNode& node : view.nodes)
     if (!going.contains(node.node)) nodes.push_back(node);
-  return pack_pods(pods, nodes, view.offerings, view.node_pools, std::move(left));
+  return pack_pods(pods, nodes, view.offerings, view.node_pools, std::move(left), view.unavailable);
+}
+
+/// On nodes that are ready, or on claims.
+bool all_placed(const Packing& packing, std::size_t pods) {
+  return std::all_of(packing.places.begin(), packing.places.begin() + std::ptrdiff_t(pods),
+                     [](Packing::Place place) {
+                       return place == Packing::Place::ready_node || place == Packing::Place::claim;
+                     });
+}
+
+/// There are some, and as many as minValues ask for.
+bool is_allowed(const ConsolidationView& view, const NodeClaim& claim) {
+  return !claim.offerings.empty() &&
+         meets_min_values(view.node_pools[claim.node_pool], view.offerings, claim.offerings);
 }
 
 /// Of the claim's offerings, those that may replace the candidates.
@@ -53,9 +68,14 @@ bool keep_cheaper(const ConsolidationView& view, std::span<const Candidate> cand
     const LaunchOffering& offering = view.offerings[o];
     return offering.nano_usd_per_hour >= price || (spot && !is_spot(offering));
   });
-  if (!all_spot || !spot || candidates.size() > 1) return !claim.offerings.empty();
+  if (!is_allowed(view, claim)) return false;
+  if (!all_spot || !spot || candidates.size() > 1) return true;
   if (claim.offerings.size() < kFlexibility) return false;
-  claim.offerings.resize(kFlexibility);
+  const std::span<const std::size_t> cheapest = claim.offerings;
+  std::size_t kept = kFlexibility;
+  while (!meets_min_values(view.node_pools[claim.node_pool], view.offerings, cheapest.first(kept)))
+    ++kept;
+  claim.offerings.resize(kept);
   return true;
 }
 
@@ -70,7 +90,7 @@ bool keep_other_types(const ConsolidationView& view, std::span<const Candidate> 
   }
   std::erase_if(claim.offerings,
                 [&](std::size_t o) { return view.offerings[o].nano_usd_per_hour >= most; });
-  return !claim.offerings.empty();
+  return is_allowed(view, claim);
 }
 
 }  // namespace
@@ -87,10 +107,7 @@ std::optional<ConsolidationCommand> consolidate(const ConsolidationView& view,
                                                 std::span<const Candidate> candidates) {
   std::size_t first_pending = 0;
   Packing packing = without(view, candidates, first_pending);
-  for (std::size_t p = 0; p < first_pending; ++p)
-    if (packing.places[p] == Packing::Place::nowhere ||
-        packing.places[p] == Packing::Place::coming_node)
-      return std::nullopt;
+  if (!all_placed(packing, first_pending)) return std::nullopt;
   ConsolidationCommand command;
   for (const Candidate& c : candidates) command.nodes.push_back(c.node);
   if (packing.claims.empty()) return command;
@@ -119,12 +136,20 @@ std::optional<ConsolidationCommand> consolidate_several(const ConsolidationView&
   return best;
 }
 
-std::size_t launched(std::span<const LaunchOffering> offerings,
-                     std::span<const std::size_t> choices) {
+std::optional<std::vector<NodeClaim>> replacements_of(const ConsolidationView& view,
+                                                      const Candidate& drifted) {
+  std::size_t first_pending = 0;
+  Packing packing = without(view, std::span(&drifted, 1), first_pending);
+  if (!all_placed(packing, first_pending)) return std::nullopt;
+  return std::move(packing.claims);
+}
+
+std::vector<std::size_t> launch_order(std::span<const LaunchOffering> offerings,
+                                      std::span<const std::size_t> choices) {
   RECKON_CHECK(!choices.empty());
-  const auto spot =
-      std::ranges::find_if(choices, [&](std::size_t o) { return is_spot(offerings[o]); });
-  return spot != choices.end() ? *spot : choices.front();
+  std::vector<std::size_t> order(choices.begin(), choices.end());
+  std::ranges::stable_partition(order, [&](std::size_t o) { return is_spot(offerings[o]); });
+  return order;
 }
 
 }  // namespace reckon

@@ -24,8 +24,9 @@ struct ConsolidationView {
   std::span<const NodePoolSpec> node_pools;
   std::span<const RoomOfNode> nodes;  // all that stay or are candidates, in the order of packing
   std::span<const PackedPod> pending;
-  std::vector<LimitsLeft> left;  // by NodePool, behind all `nodes`
-  bool spot_to_spot = false;     // the feature gate SpotToSpotConsolidation
+  std::vector<LimitsLeft> left;     // by NodePool, behind all `nodes`
+  bool spot_to_spot = false;        // the feature gate SpotToSpotConsolidation
+  std::vector<bool> unavailable{};  // by offering: without capacity now; empty: none is
 };
 
 /// Nodes to delete, and the offerings of the one that replaces them, cheapest first.
@@ -48,7 +49,8 @@ double disruption_cost_of(std::span<const int> priorities, double lifetime_left)
 /// the feature gate; one node only where 15 instance types cost less, by one of the 15 cheapest,
 /// several nodes without that. Several nodes are replaced by a type of theirs only where it costs
 /// less than the cheapest node of that type, else that one could have stayed [filterOutSameType in
-/// multinodeconsolidation.go]. nullopt: they stay.
+/// multinodeconsolidation.go]. What remains must meet minValues; spot by spot as many of the
+/// cheapest as that takes are in question, if more than 15. nullopt: they stay.
 std::optional<ConsolidationCommand> consolidate(const ConsolidationView& view,
                                                 std::span<const Candidate> candidates);
 
@@ -58,9 +60,14 @@ std::optional<ConsolidationCommand> consolidate(const ConsolidationView& view,
 std::optional<ConsolidationCommand> consolidate_several(const ConsolidationView& view,
                                                         std::span<const Candidate> candidates);
 
-/// The offering that is launched of some: spot before on demand ["NodePools", "Capacity Type"],
-/// the cheapest of them.
-std::size_t launched(std::span<const LaunchOffering> offerings,
-                     std::span<const std::size_t> choices);
+/// What replaces a drifted node: nodes that its pods need beside those that are ready, however many
+/// and at whatever price ["Drift"; ComputeCommand() in drift.go]; nullopt: a pod finds no place.
+std::optional<std::vector<NodeClaim>> replacements_of(const ConsolidationView& view,
+                                                      const Candidate& drifted);
+
+/// Offerings of a claim in the order in which they are asked for: spot before on demand
+/// ["NodePools", "Capacity Type"], the cheapest first.
+std::vector<std::size_t> launch_order(std::span<const LaunchOffering> offerings,
+                                      std::span<const std::size_t> choices);
 
 }  // namespace reckon

@@ -31,6 +31,8 @@ KarpenterMarket market_of(const Scenario& scenario, const KarpenterOffers& offer
   market.begins = scenario.start;
   market.reclaim = offers.reclaim;
   market.notice = offers.notice;
+  market.shortage = offers.shortage;
+  market.drift = scenario.disruptions.drift;
   for (const KarpenterOffer& offer : offers.offers) {
     const double mib = offer.machine.memory.value.v / kBytesOfMebibyte;
     const NodeRoom size{std::int64_t{offer.machine.vcpus} * 1000, static_cast<std::int64_t>(mib),
@@ -38,7 +40,7 @@ KarpenterMarket market_of(const Scenario& scenario, const KarpenterOffers& offer
     NodeRoom allocatable = size;
     allocatable.memory_mib = static_cast<std::int64_t>(mib * (1 - kVmMemoryOverhead));
     market.offerings.push_back({offer.machine.name, offer.capacity, offer.node_pool, allocatable,
-                                size, offer.price.nano_usd_per_hour});
+                                size, offer.price.nano_usd_per_hour, offer.values});
     market.delays.push_back(offer.provisioning);
   }
   return market;
@@ -50,10 +52,11 @@ KarpenterAnswer answer_of(const KarpenterRun& run, const KarpenterMarket& market
   out.starved = double(run.starved);
   if (std::ranges::any_of(market.offerings,
                           [](const LaunchOffering& o) { return o.capacity == CapacityType::spot; }))
-    out.reclaims = double(run.reclaims);
+    out.reclaims = double(run.reclaims), out.refused = double(run.refused);
   const auto nodes_of = [&](ConsolidationKind kind) {
     return double(run.consolidations[std::size_t(kind)].nodes);
   };
+  if (!market.drift.empty()) out.drifted = nodes_of(ConsolidationKind::drift);
   out.empty = nodes_of(ConsolidationKind::empty);
   out.several = nodes_of(ConsolidationKind::several);
   out.single = nodes_of(ConsolidationKind::single);
@@ -84,7 +87,9 @@ KarpenterAnswer mean_of(std::span<const KarpenterAnswer* const> answers) {
           &KarpenterAnswer::several, &KarpenterAnswer::single, &KarpenterAnswer::replacements,
           &KarpenterAnswer::starved})
       out.*which += answer->*which * share;
-    if (answer->reclaims) out.reclaims = out.reclaims.value_or(0) + *answer->reclaims * share;
+    for (const auto which :
+         {&KarpenterAnswer::reclaims, &KarpenterAnswer::drifted, &KarpenterAnswer::refused})
+      if (answer->*which) out.*which = (out.*which).value_or(0) + *(answer->*which) * share;
     for (const NodesOfOffering& of : answer->by_offering) {
       auto at = std::ranges::find_if(out.by_offering, [&](const NodesOfOffering& known) {
         return known.type == of.type && known.capacity == of.capacity;

@@ -31,8 +31,10 @@ struct KarpenterAnswer {
   double empty = 0, several = 0, single = 0;  // nodes that consolidation took, by how
   double replacements = 0;                    // nodes that it made for them
   std::optional<double> reclaims;             // nodes that the provider took; where some are spot
-  double starved = 0;                         // jobs that limits kept from a node to the end
-  std::vector<NodesOfOffering> by_offering;   // the dearest in all first
+  std::optional<double> drifted;             // nodes that were replaced for drift; where it is said
+  std::optional<double> refused;             // requests for want of capacity; where some are spot
+  double starved = 0;                        // jobs that limits kept from a node to the end
+  std::vector<NodesOfOffering> by_offering;  // the dearest in all first
 };
 KarpenterAnswer answer_of(const KarpenterRun& run, const KarpenterMarket& market);
 KarpenterAnswer mean_of(std::span<const KarpenterAnswer* const> answers);

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "sim/cluster/autoscalers/disruption_budgets.h"
+#include "sim/cluster/never.h"
 #include "sim/queue/karpenter/karpenter_life.h"
 
 // The disruption loop ["Disruption", "Disruption Controller"]: one command at a time.
@@ -26,8 +27,16 @@ bool Life::may_go(const Node& node, bool empty) const {
   if (!node.ready || node.gone || node.tainted || node.pods.empty() != empty) return false;
   const NodePoolSpec& spec = node_pool_of(node);
   if (empty) return spec.consolidate_after.has_value();
-  return spec.consolidate_after && !market_.spec.do_not_disrupt &&
-         spec.consolidation_policy == ConsolidationPolicy::WhenEmptyOrUnderutilized;
+  return spec.consolidate_after &&
+         spec.consolidation_policy == ConsolidationPolicy::WhenEmptyOrUnderutilized &&
+         !is_protected(node);
+}
+
+/// Drifted nodes that may be replaced, now or later: of empty ones Karpenter thinks that a budget
+/// keeps them, and of those with pods that may not be evicted the grace period ends the drain.
+bool Life::has_drifted(const Node& node) const {
+  return node.drifted && node.ready && !node.gone && !node.tainted && !node.pods.empty() &&
+         (node_pool_of(node).termination_grace_period || !is_protected(node));
 }
 
 /// A look that found nothing is not repeated before something changes, a node becomes
@@ -35,11 +44,15 @@ bool Life::may_go(const Node& node, bool empty) const {
 void Life::plan_poll() {
   if (found_ || executing_) return;
   SimTime next = SimTime::max();
+  // Where an offering had no capacity, a node may be replaced when it has.
+  const SimTime again = available_after(looked_);
   for (const std::size_t n : alive_) {
     const Node& node = nodes_[n];
+    if (has_drifted(node)) next = std::min(next, changed_ ? now_ : again);
     if (!may_go(node, node.pods.empty())) continue;
     const SimTime at = consolidatable_at(node, node_pool_of(node));
     if (changed_ || at > looked_) next = std::min(next, at);
+    if (!node.pods.empty() && again < SimTime::max()) next = std::min(next, std::max(at, again));
   }
   if (budget_bound_) next = std::min(next, looked_ + kMinute);
   if (next == SimTime::max()) return;
@@ -57,12 +70,14 @@ void Life::poll() {
   found_ = find_command();
   if (found_) {
     changed_ = true;
+    if (found_->kind == ConsolidationKind::drift) return validate();
     return schedule(now_ + kValidation, Kind::validate);
   }
   for (const std::size_t n : alive_) {
     const Node& node = nodes_[n];
     const NodePoolSpec& spec = node_pool_of(node);
-    if (may_go(node, node.pods.empty()) && consolidatable_at(node, spec) <= now_)
+    if (has_drifted(node) ||
+        (may_go(node, node.pods.empty()) && consolidatable_at(node, spec) <= now_))
       budget_bound_ = budget_bound_ || std::ranges::any_of(spec.budgets, [](const auto& b) {
                         return !b.schedule.empty();
                       });
@@ -135,33 +150,67 @@ std::vector<Candidate> Life::within_budgets(std::vector<Candidate> all) const {
 ConsolidationView Life::view(const std::vector<RoomOfNode>& rooms,
                              const std::vector<PackedPod>& pending) const {
   return {market_.offerings, market_.spec.node_pools, rooms,
-          pending,           limits_left(),           market_.spec.spot_to_spot_consolidation};
+          pending,           limits_left(),           market_.spec.spot_to_spot_consolidation,
+          unavailable()};
+}
+
+/// "Drift": a new image, or another change that all nodes until now do not have.
+void Life::drift() {
+  for (const std::size_t n : alive_)
+    if (!nodes_[n].drifted) nodes_[n].drifted = now_;
+  changed_ = true;
+}
+
+/// One at a time, the first that drifted first.
+std::optional<Life::Command> Life::find_drifted(const ConsolidationView& seen) const {
+  std::vector<std::size_t> drifted;
+  for (const std::size_t n : alive_)
+    if (has_drifted(nodes_[n])) drifted.push_back(n);
+  std::ranges::stable_sort(drifted, {}, [&](std::size_t n) { return *nodes_[n].drifted; });
+  for (const std::size_t n : drifted) {
+    if (allowed(offering_of(nodes_[n]).node_pool, DisruptionReason::Drifted) <= 0) continue;
+    if (auto claims = replacements_of(seen, candidate(n)))
+      return Command{ConsolidationKind::drift, {n}, {}, std::move(*claims)};
+  }
+  return std::nullopt;
 }
 
 std::optional<Life::Command> Life::find_command() {
   if (auto empty = empty_nodes(); !empty.empty())
-    return Command{ConsolidationKind::empty, std::move(empty), std::nullopt};
+    return Command{ConsolidationKind::empty, std::move(empty), {}};
   const std::vector<Candidate> all = candidates();
-  if (all.empty()) return std::nullopt;
+  const bool drifted =
+      std::ranges::any_of(alive_, [&](std::size_t n) { return has_drifted(nodes_[n]); });
+  if (all.empty() && !drifted) return std::nullopt;
   const auto rooms_now = rooms();
   const auto pending_now = pending_pods();
   const ConsolidationView seen = view(rooms_now, pending_now);
+  if (auto one = find_drifted(seen)) return one;
   if (auto several = consolidate_several(seen, within_budgets(all)))
-    return Command{ConsolidationKind::several, std::move(several->nodes), std::nullopt};
+    return Command{ConsolidationKind::several, std::move(several->nodes), {}};
   for (const Candidate& c : all) {
     if (allowed(market_.offerings[c.offering].node_pool, DisruptionReason::Underutilized) <= 0)
       continue;
     if (auto one = consolidate(seen, std::span(&c, 1)))
-      return Command{ConsolidationKind::single, std::move(one->nodes), std::nullopt};
+      return Command{ConsolidationKind::single, std::move(one->nodes), {}};
   }
   return std::nullopt;
 }
 
 /// What was found 15 s ago must still hold: of empty nodes, those that still are; of others all
-/// must still be candidates, and may still go together.
+/// must still be candidates, and may still go together. What drift found is done at once.
 void Life::validate() {
   Command command = std::move(*found_);
   found_.reset();
+  if (command.kind == ConsolidationKind::drift) {
+    for (const NodeClaim& claim : command.claims) {
+      const auto made = launch(claim);
+      if (!made) return;  // those that were made stay, and serve the pods if they come
+      command.replacements.push_back(*made);
+    }
+    executing_ = std::move(command);
+    return execute();
+  }
   if (command.kind == ConsolidationKind::empty) {
     const std::vector<std::size_t> still = empty_nodes();
     std::erase_if(command.nodes,
@@ -181,7 +230,11 @@ void Life::validate() {
   const auto pending_now = pending_pods();
   const auto again = consolidate(view(rooms_now, pending_now), same);
   if (!again) return;
-  if (again->replacement) command.replacement = launch(*again->replacement);
+  if (again->replacement) {
+    const auto made = launch(*again->replacement);
+    if (!made) return;
+    command.replacements = {*made};
+  }
   executing_ = std::move(command);
   execute();
 }
@@ -190,9 +243,9 @@ void Life::execute() {
   ConsolidationCount& count = out_.consolidations[std::size_t(executing_->kind)];
   ++count.commands;
   count.nodes += static_cast<std::int64_t>(executing_->nodes.size());
-  count.replacements += executing_->replacement ? 1 : 0;
+  count.replacements += static_cast<std::int64_t>(executing_->replacements.size());
   for (const std::size_t n : executing_->nodes) nodes_[n].tainted = true;
-  if (!executing_->replacement) finish_command();
+  if (executing_->replacements.empty()) finish_command();
 }
 
 /// The replacement never came: the nodes take pods again ["Disruption", "Disruption Controller",
@@ -206,11 +259,15 @@ void Life::give_up_command() {
   changed_ = true;
 }
 
-/// The replacement is ready, or none was needed.
+/// The replacements are ready, or none was needed.
 void Life::finish_command() {
   const Command command = std::move(*executing_);
-  for (const std::size_t n : command.nodes)
-    if (!nodes_[n].gone) remove(n);
+  for (const std::size_t n : command.nodes) {
+    if (nodes_[n].gone) continue;
+    drain(n);
+    const auto& period = node_pool_of(nodes_[n]).termination_grace_period;
+    if (!nodes_[n].gone && period) schedule(now_ + clock_or_never(*period), Kind::grace_over, n);
+  }
   executing_.reset();
   changed_ = true;
 }

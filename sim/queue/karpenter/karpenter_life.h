@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <queue>
 #include <set>
@@ -32,7 +33,8 @@ class Life {
     expired,
     grace_over,
     poll,
-    validate
+    validate,
+    drift
   };
   struct Event {
     SimTime at{};
@@ -54,7 +56,13 @@ class Life {
   struct Command {
     ConsolidationKind kind = ConsolidationKind::empty;
     std::vector<std::size_t> nodes;
-    std::optional<std::size_t> replacement;  // a node
+    std::vector<std::size_t> replacements;  // nodes
+    std::vector<NodeClaim> claims{};        // of drift: what replaces it
+  };
+  /// Of an instance type and capacity type, whatever the NodePool.
+  struct Market {
+    std::optional<Shortages> shortages;  // of spot
+    SimTime unavailable_until = SimTime::min();
   };
 
   // ---- karpenter_run.cpp
@@ -73,13 +81,17 @@ class Life {
   // ---- karpenter_scaling.cpp
   void watch_pending();
   void provision();
-  std::size_t launch(const NodeClaim& claim);
+  /// nullopt: none of its offerings has capacity.
+  std::optional<std::size_t> launch(const NodeClaim& claim);
+  std::size_t start_node(std::size_t offering);
   void come_up(std::size_t node);
   void remove(std::size_t node);  // with its pods evicted
   void expire(std::size_t node);
   void plan_reclaim(std::size_t node);
   void hear_of_reclaim(std::size_t node);
   void reclaim(std::size_t node);
+  void evict(std::size_t pod);
+  void drain(std::size_t node);  // of the pods that may be evicted
   std::vector<PackedPod> pending_pods() const;
   /// Nodes that take pods; `coming`: those that are not ready too.
   std::vector<RoomOfNode> rooms() const;
@@ -99,6 +111,9 @@ class Life {
   void finish_command();
   void give_up_command();
   std::optional<Command> find_command();
+  bool has_drifted(const Node& node) const;
+  std::optional<Command> find_drifted(const ConsolidationView& seen) const;
+  void drift();
   std::vector<std::size_t> empty_nodes() const;
   bool may_go(const Node& node, bool empty) const;
   int allowed(std::size_t node_pool, DisruptionReason reason) const;
@@ -108,6 +123,22 @@ class Life {
   ConsolidationView view(const std::vector<RoomOfNode>& rooms,
                          const std::vector<PackedPod>& pending) const;
 
+  // ---- capacity.cpp
+  void make_markets();
+  bool has_capacity(std::size_t offering);  // Karpenter learns it by asking
+  std::vector<bool> unavailable() const;    // by offering; empty: none is
+  /// When the next of those that are unavailable at the time, or later, may be asked for again;
+  /// SimTime::max(): none is.
+  SimTime available_after(SimTime time) const;
+
+  /// karpenter.sh/do-not-disrupt of a pod, and of any pod of a node.
+  bool stays(std::size_t pod) const {
+    return jobs_[pods_[pod].job].owner.do_not_disrupt.value_or(market_.spec.do_not_disrupt);
+  }
+  bool is_protected(const Node& node) const {
+    return std::ranges::any_of(node.pods, [&](std::size_t p) { return stays(p); });
+  }
+
   std::span<const JobRequest> jobs_;
   const KarpenterMarket& market_;
   const KubernetesSpec& kubernetes_;
@@ -115,6 +146,8 @@ class Life {
   KarpenterRun& out_;
   std::vector<DelayLaw> delays_;  // by offering
   ReclaimLaw reclaims_;
+  std::vector<Market> markets_;
+  std::vector<std::size_t> market_of_;  // by offering
 
   SimTime now_{};
   std::size_t events_ = 0;

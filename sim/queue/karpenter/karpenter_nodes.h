@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "sim/queue/karpenter/karpenter_run.h"
@@ -23,6 +24,7 @@ struct Node {
   bool tainted = false;   // karpenter.sh/disrupted: takes no more pods
   bool draining = false;  // goes with its last pod
   bool noticed = false;   // the provider takes it back
+  std::optional<SimTime> drifted{};
   SimTime requested{}, last_pod_event{};
   std::vector<std::size_t> pods;
 };

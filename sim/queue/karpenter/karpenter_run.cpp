@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/base/check.h"
+#include "sim/cluster/never.h"
 #include "sim/queue/karpenter/karpenter_life.h"
 
 namespace reckon {
@@ -31,6 +32,7 @@ Life::Life(std::span<const JobRequest> jobs, const KarpenterMarket& market,
   RECKON_CHECK(market.delays.size() == market.offerings.size());
   RECKON_CHECK(!reclaims_.from_trace());
   for (const Fact<Seconds>& delay : market.delays) delays_.emplace_back(delay);
+  make_markets();
   std::vector<std::size_t> order(jobs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t j) { return jobs[j].submit; });
@@ -53,6 +55,7 @@ Life::Life(std::span<const JobRequest> jobs, const KarpenterMarket& market,
     ++to_come_;
     schedule(jobs[j].submit, Kind::submit, j);
   }
+  for (const Seconds& at : market.drift) schedule(SimTime{} + clock_or_never(at), Kind::drift);
   std::ranges::sort(out.run.never);
 }
 
@@ -109,6 +112,8 @@ void Life::handle(const Event& event) {
       return;
     case Kind::validate:
       return validate();
+    case Kind::drift:
+      return drift();
   }
 }
 

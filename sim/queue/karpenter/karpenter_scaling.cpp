@@ -41,21 +41,35 @@ void Life::provision() {
   batch_at_ = SimTime::max();
   starved_ = false;
   const std::vector<PackedPod> pods = pending_pods();
-  const Packing packing =
-      pack_pods(pods, rooms(), market_.offerings, market_.spec.node_pools, limits_left());
-  for (const NodeClaim& claim : packing.claims) launch(claim);
-  starved_ = packing.limited &&
-             std::ranges::find(packing.places, Packing::Place::nowhere) != packing.places.end();
-  // A claim took the largest offering from the limits, and a smaller one was launched.
-  if (!starved_ || packing.claims.empty()) return;
-  batch_at_ = now_ + kRequeue;
+  const Packing packing = pack_pods(pods, rooms(), market_.offerings, market_.spec.node_pools,
+                                    limits_left(), unavailable());
+  bool refused = false;
+  for (const NodeClaim& claim : packing.claims) refused = !launch(claim) || refused;
+  const bool left_out =
+      std::ranges::find(packing.places, Packing::Place::nowhere) != packing.places.end();
+  starved_ = packing.limited && left_out;
+  SimTime again = SimTime::max();
+  // A claim took the largest offering from the limits, and a smaller one was launched; or it got
+  // nothing.
+  if (refused || (starved_ && !packing.claims.empty()))
+    again = now_ + kRequeue;
+  else if (left_out)
+    again = available_after(now_);
+  if (again == SimTime::max()) return;
+  batch_at_ = again;
   schedule(batch_at_, Kind::batch);
 }
 
-std::size_t Life::launch(const NodeClaim& claim) {
+std::optional<std::size_t> Life::launch(const NodeClaim& claim) {
+  for (const std::size_t offering : launch_order(market_.offerings, claim.offerings))
+    if (has_capacity(offering)) return start_node(offering);
+  return std::nullopt;
+}
+
+std::size_t Life::start_node(std::size_t of) {
   const std::size_t n = nodes_.size();
   Node node;
-  node.offering = launched(market_.offerings, claim.offerings);
+  node.offering = of;
   const LaunchOffering& offering = market_.offerings[node.offering];
   node.free = offering.allocatable;
   node.requested = node.last_pod_event = now_;
@@ -81,7 +95,11 @@ void Life::come_up(std::size_t n) {
   node.last_pod_event = now_;
   changed_ = true;
   plan_reclaim(n);
-  if (executing_ && executing_->replacement == n) finish_command();
+  if (!executing_ ||
+      std::ranges::find(executing_->replacements, n) == executing_->replacements.end())
+    return;
+  if (std::ranges::all_of(executing_->replacements, [&](std::size_t r) { return nodes_[r].ready; }))
+    finish_command();
 }
 
 void Life::plan_reclaim(std::size_t n) {
@@ -101,7 +119,7 @@ void Life::hear_of_reclaim(std::size_t n) {
   Node& node = nodes_[n];
   if (node.gone) return;
   node.tainted = node.draining = node.noticed = changed_ = true;
-  if (node.pods.empty() || !market_.spec.do_not_disrupt) reclaim(n);
+  drain(n);
 }
 
 void Life::reclaim(std::size_t n) {
@@ -117,18 +135,31 @@ void Life::remove(std::size_t n) {
   out_.nodes[n].gone = now_;
   out_.reclaims += node.noticed ? 1 : 0;
   const std::vector<std::size_t> evicted = node.pods;
-  for (const std::size_t p : evicted) {
-    stop(pods_[p].job);
-    unbind(p);
-    pending_.emplace(-priority_of(p), p);
-    ++fresh_;
-  }
+  for (const std::size_t p : evicted) evict(p);
   changed_ = true;
-  if (executing_ && executing_->replacement == n) give_up_command();
+  if (executing_ &&
+      std::ranges::find(executing_->replacements, n) != executing_->replacements.end())
+    give_up_command();
   if (pending_.empty() || (!starved_ && node.ready)) return;
   starved_ = false;
   if (!window_) window_ = now_;
   last_pod_ = now_;
+}
+
+void Life::evict(std::size_t p) {
+  stop(pods_[p].job);
+  unbind(p);
+  pending_.emplace(-priority_of(p), p);
+  ++fresh_;
+}
+
+/// The node goes with the last of its pods; those that may be evicted are now.
+void Life::drain(std::size_t n) {
+  nodes_[n].tainted = nodes_[n].draining = true;
+  if (!is_protected(nodes_[n])) return remove(n);
+  const std::vector<std::size_t> pods = nodes_[n].pods;
+  for (const std::size_t p : pods)
+    if (!stays(p)) evict(p);
 }
 
 /// "Disruption", "Expiration" and "TerminationGracePeriod": pods that may not be evicted have as
@@ -136,8 +167,8 @@ void Life::remove(std::size_t n) {
 void Life::expire(std::size_t n) {
   Node& node = nodes_[n];
   if (node.gone) return;
-  node.tainted = node.draining = true;
-  if (node.pods.empty() || !market_.spec.do_not_disrupt) return remove(n);
+  drain(n);
+  if (nodes_[n].gone) return;
   if (const auto& period = node_pool_of(node).termination_grace_period)
     schedule(now_ + clock_or_never(*period), Kind::grace_over, n);
 }

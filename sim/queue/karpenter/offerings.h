@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,15 @@ struct LaunchOffering {
   NodeRoom allocatable;  // for pods
   NodeRoom size;         // what `limits` count
   std::int64_t nano_usd_per_hour = 0;
+  /// Of its NodePool's requirements with minValues, in order, the values of their labels.
+  std::vector<std::string> values{};
 };
+
+/// Have these offerings of the NodePool so many different values of each label as its requirements'
+/// minValues say? [karpenter.sh, "NodePools", "Min Values"; SatisfiesMinValues() in
+/// kubernetes-sigs/karpenter pkg/cloudprovider/types.go]
+bool meets_min_values(const NodePoolSpec& node_pool, std::span<const LaunchOffering> offerings,
+                      std::span<const std::size_t> chosen);
 
 /// Of a NodePool, what its `limits` leave; nothing said: no end.
 struct LimitsLeft {

@@ -1,7 +1,10 @@
 #include "sim/queue/karpenter/packing.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <set>
+#include <string_view>
 #include <tuple>
 
 namespace reckon {
@@ -17,14 +20,27 @@ LimitsLeft limits_of(const NodePoolSpec& node_pool) {
   return left;
 }
 
+bool meets_min_values(const NodePoolSpec& node_pool, std::span<const LaunchOffering> offerings,
+                      std::span<const std::size_t> chosen) {
+  std::size_t at = 0;  // of the requirements with minValues
+  for (const NodeRequirement& r : node_pool.requirements) {
+    if (!r.min_values) continue;
+    std::set<std::string_view> values;
+    for (const std::size_t o : chosen) values.insert(offerings[o].values.at(at));
+    if (values.size() < std::size_t(*r.min_values)) return false;
+    ++at;
+  }
+  return true;
+}
+
 namespace {
 
 class Packer {
  public:
   Packer(std::span<const PackedPod> pods, std::span<const RoomOfNode> nodes,
          std::span<const LaunchOffering> offerings, std::span<const NodePoolSpec> node_pools,
-         std::vector<LimitsLeft> left)
-      : pods_(pods), offerings_(offerings), left_(std::move(left)) {
+         std::vector<LimitsLeft> left, const std::vector<bool>& unavailable)
+      : pods_(pods), offerings_(offerings), node_pools_(node_pools), left_(std::move(left)) {
     nodes_.assign(nodes.begin(), nodes.end());
     std::stable_partition(nodes_.begin(), nodes_.end(),
                           [](const RoomOfNode& n) { return n.ready; });
@@ -32,8 +48,8 @@ class Packer {
     std::iota(by_weight_.begin(), by_weight_.end(), std::size_t{0});
     std::ranges::stable_sort(by_weight_, std::greater<>{},
                              [&](std::size_t k) { return node_pools[k].weight; });
-    by_price_.resize(offerings.size());
-    std::iota(by_price_.begin(), by_price_.end(), std::size_t{0});
+    for (std::size_t o = 0; o < offerings.size(); ++o)
+      if (unavailable.empty() || !unavailable[o]) by_price_.push_back(o);
     std::ranges::stable_sort(by_price_, {},
                              [&](std::size_t o) { return offerings[o].nano_usd_per_hour; });
     packing_.places.assign(pods.size(), Packing::Place::nowhere);
@@ -73,8 +89,11 @@ class Packer {
   bool add(NodeClaim& claim, std::size_t p) {
     const NodeRoom together = claim.asks + pods_[p].asks;
     const auto holds = [&](std::size_t o) { return offerings_[o].allocatable.holds(together); };
-    if (std::ranges::none_of(claim.offerings, holds)) return false;
-    std::erase_if(claim.offerings, [&](std::size_t o) { return !holds(o); });
+    std::vector<std::size_t> kept;
+    std::ranges::copy_if(claim.offerings, std::back_inserter(kept), holds);
+    if (kept.empty() || !meets_min_values(node_pools_[claim.node_pool], offerings_, kept))
+      return false;
+    claim.offerings = std::move(kept);
     claim.asks = together;
     claim.pods.push_back(pods_[p].pod);
     return true;
@@ -109,10 +128,11 @@ class Packer {
 
   std::span<const PackedPod> pods_;
   std::span<const LaunchOffering> offerings_;
+  std::span<const NodePoolSpec> node_pools_;
   std::vector<LimitsLeft> left_;
   std::vector<RoomOfNode> nodes_;
   std::vector<std::size_t> by_weight_;  // NodePools, the highest weight first
-  std::vector<std::size_t> by_price_;   // offerings
+  std::vector<std::size_t> by_price_;   // offerings with capacity
   Packing packing_;
 };
 
@@ -120,8 +140,9 @@ class Packer {
 
 Packing pack_pods(std::span<const PackedPod> pods, std::span<const RoomOfNode> nodes,
                   std::span<const LaunchOffering> offerings,
-                  std::span<const NodePoolSpec> node_pools, std::vector<LimitsLeft> left) {
-  return Packer(pods, nodes, offerings, node_pools, std::move(left)).pack();
+                  std::span<const NodePoolSpec> node_pools, std::vector<LimitsLeft> left,
+                  const std::vector<bool>& unavailable) {
+  return Packer(pods, nodes, offerings, node_pools, std::move(left), unavailable).pack();
 }
 
 }  // namespace reckon

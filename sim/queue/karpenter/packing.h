@@ -46,8 +46,12 @@ struct Packing {
 /// suffices is launched. `left` by NodePool: a claim takes the largest of its offerings from it, as
 /// Karpenter does not know which it will get. Pods of equal size stay in the order given. Karpenter
 /// does not order by GPUs; as pods of a GPU cluster often say no CPU, GPUs break the tie here.
+/// A claim whose offerings no longer have as many different values as minValues ask for is none:
+/// the pod goes to another claim or NodePool, or nowhere ["NodePools", "Min Values"].
+/// `unavailable` by offering: without capacity now, so in no claim; empty: all have some.
 Packing pack_pods(std::span<const PackedPod> pods, std::span<const RoomOfNode> nodes,
                   std::span<const LaunchOffering> offerings,
-                  std::span<const NodePoolSpec> node_pools, std::vector<LimitsLeft> left);
+                  std::span<const NodePoolSpec> node_pools, std::vector<LimitsLeft> left,
+                  const std::vector<bool>& unavailable = {});
 
 }  // namespace reckon

@@ -13,6 +13,7 @@ void set_pods(JobRequest& job, const std::optional<PodShapeSpec>& pod) {
   job.workers = job.worker.gpus / pod->gpus;
   job.worker.gpus = pod->gpus;
   job.worker.cpu_milli = std::llround(pod->cpu * kMilli);
+  job.owner.do_not_disrupt = pod->do_not_disrupt;
   job.worker.memory_mib = static_cast<std::int64_t>(std::ceil(pod->memory.v / kBytesOfMib));
 }
 

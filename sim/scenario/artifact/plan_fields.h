@@ -74,7 +74,7 @@ RECKON_FIELDS(PlannedPool, id, name, role, machine, accelerator, accelerators_pe
 RECKON_WORDS(RequirementOperator, In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte)
 RECKON_WORDS(ConsolidationPolicy, WhenEmpty, WhenEmptyOrUnderutilized)
 RECKON_WORDS(DisruptionReason, Empty, Underutilized, Drifted)
-RECKON_FIELDS(NodeRequirement, key, op, values)
+RECKON_FIELDS(NodeRequirement, key, op, values, min_values)
 RECKON_FIELDS(DisruptionBudget, share, nodes, schedule, duration, reasons)
 RECKON_FIELDS(NodePoolLimits, cpu, nodes, gpus, memory)
 RECKON_FIELDS(NodePoolSpec, name, weight, requirements, limits, consolidation_policy,

@@ -32,31 +32,6 @@ void resolve_trace(Draft& draft, const TraceReclaim& trace, int slots) {
   draft.plan.reclaim.trace_length = times->length;
 }
 
-/// Spot capacity comes and goes, unless the user says that it does not.
-void resolve_shortage(Draft& draft) {
-  const DisruptionsSpec& spec = draft.scenario().disruptions;
-  const bool spot = spot_slots(draft.plan) > 0;
-  if (spec.shortage_off) return;
-  if (spec.shortage) {
-    if (!spot) draft.warn("disruptions.shortage has no effect: no pool has pricing: spot");
-    draft.plan.shortage = {spot, Fact<Seconds>{spec.shortage->every},
-                           Fact<Seconds>{spec.shortage->lasts}};
-    return;
-  }
-  if (!spot) return;
-  const OperationalDefaults& operations = draft.catalog.operations;
-  const ShortageRules assumed{true, seconds_fact(operations.at(keys::kShortageEvery)),
-                              seconds_fact(operations.at(keys::kShortageLasts))};
-  draft.plan.shortage = assumed;
-  draft.warn(fmt::format(
-      "the scenario does not say how often spot capacity is gone: assumed is that it is there for "
-      "{} ({} .. {}) and gone for {} ({} .. {}), in turn (disruptions.shortage; none: always "
-      "there)",
-      format_duration(assumed.every.value), format_duration(assumed.every.low),
-      format_duration(assumed.every.high), format_duration(assumed.lasts.value),
-      format_duration(assumed.lasts.low), format_duration(assumed.lasts.high)));
-}
-
 /// Does the provider take all of a gang's nodes at once? Some do with what is reserved in one
 /// block.
 bool is_maintained_together(const Draft& draft) {
@@ -164,12 +139,42 @@ void resolve_reclaim(Draft& draft) {
       format_duration(rules.assumed_mean->high)));
 }
 
+/// Spot capacity comes and goes, unless the user says that it does not.
+void resolve_shortage(Draft& draft) {
+  const DisruptionsSpec& spec = draft.scenario().disruptions;
+  const bool spot = spot_slots(draft.plan) > 0;
+  if (spec.shortage_off) return;
+  if (spec.shortage) {
+    if (!spot) draft.warn("disruptions.shortage has no effect: no pool has pricing: spot");
+    draft.plan.shortage = {spot, Fact<Seconds>{spec.shortage->every},
+                           Fact<Seconds>{spec.shortage->lasts}};
+    return;
+  }
+  if (!spot) return;
+  const OperationalDefaults& operations = draft.catalog.operations;
+  const ShortageRules assumed{true, seconds_fact(operations.at(keys::kShortageEvery)),
+                              seconds_fact(operations.at(keys::kShortageLasts))};
+  draft.plan.shortage = assumed;
+  draft.warn(fmt::format(
+      "the scenario does not say how often spot capacity is gone: assumed is that it is there for "
+      "{} ({} .. {}) and gone for {} ({} .. {}), in turn (disruptions.shortage; none: always "
+      "there)",
+      format_duration(assumed.every.value), format_duration(assumed.every.low),
+      format_duration(assumed.every.high), format_duration(assumed.lasts.value),
+      format_duration(assumed.lasts.low), format_duration(assumed.lasts.high)));
+}
+
 void resolve_disruptions(Draft& draft) {
   resolve_reclaim(draft);
   resolve_shortage(draft);
   resolve_maintenance(draft);
   resolve_failures(draft);
   resolve_stragglers(draft);
+  if (!draft.scenario().disruptions.drift.empty())
+    draft.error("disruptions.drift",
+                "drift is simulated of nodes that Karpenter makes for jobs that "
+                "share a cluster",
+                "leave it out, or give cluster.scheduler and autoscaler: karpenter");
 }
 
 }  // namespace reckon::planning

@@ -132,6 +132,7 @@ std::optional<ModelGraph> resolve_finetune(Draft& draft, const WorkloadSpec& wor
 void resolve_rules(Draft& draft);        // rules.cpp
 void resolve_disruptions(Draft& draft);  // disruptions.cpp
 void resolve_reclaim(Draft& draft);      // of spot nodes alone; likewise
+void resolve_shortage(Draft& draft);     // of spot capacity; likewise
 /// training/workload.cpp: steps of so many samples; a length that is given in steps keeps those.
 void take_batch(PlannedWorkload& job, const TrainLength& train, std::int64_t global_batch);
 /// Of a job whose batch and steps are known.

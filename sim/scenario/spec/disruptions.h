@@ -67,6 +67,8 @@ struct DisruptionsSpec {
   std::optional<FailuresSpec> failures;
   std::optional<ShortageSpec> shortage;
   std::optional<StragglersSpec> stragglers;
+  /// When all nodes that Karpenter made until then are drifted, as by a new image.
+  std::vector<Seconds> drift{};
   bool maintenance_off = false, failures_off = false, shortage_off = false;  // `maintenance: none`
 };
 

@@ -26,6 +26,7 @@ struct NodeRequirement {
   std::string key;
   RequirementOperator op = RequirementOperator::In;
   std::vector<std::string> values;
+  std::optional<int> min_values{};  // different values that the machines of a launch have at least
 };
 
 enum class ConsolidationPolicy { WhenEmpty, WhenEmptyOrUnderutilized };

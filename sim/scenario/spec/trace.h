@@ -37,6 +37,8 @@ struct PodShapeSpec {
   int gpus = 1;
   double cpu = 0;
   Bytes memory{};
+  /// Its annotation karpenter.sh/do-not-disrupt; not given: as cluster.karpenter has it.
+  std::optional<bool> do_not_disrupt{};
 };
 
 /// `trace:` as written.

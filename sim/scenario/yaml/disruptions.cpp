@@ -195,6 +195,17 @@ const Fields<DisruptionsSpec>& disruptions_fields() {
           "When spot nodes cannot be had; none: they always can. Default: the catalog's.",
           "{every: 20h, lasts: 40min}"),
       field<D>(
+          "drift", Form{.kind = Form::Kind::list, .item = Form::Kind::duration},
+          [](Reader& r, const YamlNode& n, D& d) {
+            r.each(n, [&](const YamlNode& item) {
+              if (const auto at = r.number(item, duration_from_zero()))
+                d.drift.push_back(Seconds{*at});
+            });
+          },
+          "Where Karpenter makes the nodes of a shared cluster: when all that are there are "
+          "drifted, as by a new image. Default: never.",
+          "[7d, 21d]"),
+      field<D>(
           "maintenance", maintenance,
           [](Reader& r, const YamlNode& n, D& d) {
             MaintenanceSpec value;

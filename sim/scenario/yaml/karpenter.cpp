@@ -10,7 +10,8 @@
 namespace reckon {
 namespace {
 
-constexpr double kMostOfPool = 1e9;  // vCPUs, GPUs
+constexpr double kMostOfPool = 1e9;    // vCPUs, GPUs
+constexpr double kMostMinValues = 50;  // as karpenter.sh/v1 has it
 constexpr std::string_view kNever = "Never";
 
 const Fields<NodeRequirement>& requirement_fields() {
@@ -22,6 +23,8 @@ const Fields<NodeRequirement>& requirement_fields() {
           "values", Form{.kind = Form::Kind::list, .item = Form::Kind::text},
           [](Reader& r, const YamlNode& n, R& requirement) { requirement.values = r.texts(n); },
           "What it is compared with; none for Exists and DoesNotExist.", "[spot, on-demand]"),
+      number_field("minValues", &R::min_values, whole(1, kMostMinValues),
+                   "Different values that the machines of a launch must have; default: 1.", "3"),
   };
   return table;
 }
@@ -42,6 +45,12 @@ void check_requirement(Reader& reader, const YamlNode& node, const NodeRequireme
   else if (!none && !many && made.values.size() != 1)
     reader.error(at, fmt::format("operator {} takes one value, a whole number", to_text(made.op)),
                  "values: [\"3\"]");
+  else if (made.op == Op::In && made.min_values &&
+           std::size_t(*made.min_values) > made.values.size())
+    reader.error(
+        node.find("minValues")->value.at,
+        fmt::format("minValues is {}, and `values` has {}", *made.min_values, made.values.size()),
+        "at least as many values as minValues");
 }
 
 const Fields<NodePoolLimits>& limit_fields() {

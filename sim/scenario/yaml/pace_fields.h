@@ -41,6 +41,10 @@ inline const Fields<PodShapeSpec>& pod_shape_fields() {
       number_field("cpu", &P::cpu, Form{Form::Kind::number, 0, kMostCpus},
                    "vCPUs; default: 0, which any node has.", "8"),
       number_field("memory", &P::memory, Form{Form::Kind::bytes, 0, 1e15}, "Default: 0.", "32GiB"),
+      boolean_field("doNotDisrupt", &P::do_not_disrupt,
+                    "Its annotation karpenter.sh/do-not-disrupt; default: that of "
+                    "cluster.karpenter.",
+                    "true"),
   };
   return table;
 }

@@ -196,9 +196,9 @@ void check_disruptions(Reader& reader, const YamlNode& root, const Scenario& sce
     return reader.error(given->key_at, fmt::format("'disruptions' cannot stand beside '{}'", block),
                         "the jobs run on nodes that stay");
   for (const YamlNode::Entry& entry : given->value.entries)
-    if (entry.key != "preemption")
+    if (entry.key != "preemption" && entry.key != "shortage" && entry.key != "drift")
       reader.error(entry.key_at, fmt::format("'{}' is not simulated beside '{}'", entry.key, block),
-                   "disruptions: {preemption: !exponential {mean: 8h}}");
+                   "preemption, shortage and drift are");
   const auto& law = scenario.disruptions.preemption;
   if (law && std::holds_alternative<TraceReclaim>(*law))
     reader.error(given->value.find("preemption")->value.at,

@@ -31,6 +31,7 @@ class Choices {
   /// The pool becomes the first that admits its machine; the others follow at the end.
   void add(std::size_t home) {
     const std::size_t before = draft_.plan.pools.size();
+    find_inflexible(home);
     if (!take_own_machine(home)) return;
     for (const Machine& machine : draft_.catalog.machines) {
       if (!serves(machine, draft_.plan.pools[home])) continue;
@@ -59,7 +60,22 @@ class Choices {
            machine.accelerator_count == pool.accelerators_per_node;
   }
 
+  /// NodePools whose minValues the machines that hold a pod do not meet serve no pod of the pool.
+  void find_inflexible(std::size_t home) {
+    inflexible_.assign(spec_.node_pools.size(), nullptr);
+    for (const std::size_t k : order_) {
+      std::vector<NodeChoice> open;
+      for (const Machine& machine : draft_.catalog.machines) {
+        if (!serves(machine, draft_.plan.pools[home])) continue;
+        for (const CapacityType capacity : kCapacityOrder)
+          if (is_open(machine, capacity, k)) open.push_back(node_choice(draft_, machine, capacity));
+      }
+      inflexible_[k] = too_few_values(spec_.node_pools[k].requirements, open, prefix_);
+    }
+  }
+
   bool is_open(const Machine& machine, CapacityType capacity, std::size_t k) const {
+    if (inflexible_[k] != nullptr) return false;
     const NodeChoice choice = node_choice(draft_, machine, capacity);
     return unmet(spec_.node_pools[k].requirements, choice, prefix_) == nullptr &&
            is_sold(draft_, machine, capacity);
@@ -81,6 +97,13 @@ class Choices {
           unmet(node_pool.requirements, node_choice(draft_, pool.machine, CapacityType::on_demand),
                 prefix_);
       if (!why.empty()) why += "\n";
+      if (inflexible_[k] != nullptr) {
+        why += fmt::format(
+            "NodePool '{}' wants {} values of {}, and the machines that hold a pod "
+            "have fewer",
+            node_pool.name, *inflexible_[k]->min_values, inflexible_[k]->key);
+        continue;
+      }
       why += first == nullptr
                  ? fmt::format("NodePool '{}' admits it, but no price is known in {}",
                                node_pool.name, draft_.plan.region)
@@ -114,6 +137,7 @@ class Choices {
   const KarpenterSpec& spec_;
   const std::string& prefix_;
   std::vector<std::size_t> order_;
+  std::vector<const NodeRequirement*> inflexible_;  // by NodePool: minValues that are not met
 };
 
 bool check_karpenter_pool(Draft& draft, const PlannedPool& pool) {

@@ -54,6 +54,36 @@ void add_offers(Draft& draft, const KarpenterSpec& spec) {
   }
 }
 
+/// Of the requirements with minValues.
+std::vector<std::string> flexible_values(const Draft& draft, const NodePoolSpec& spec,
+                                         const PlannedPool& pool) {
+  std::vector<std::string> values;
+  const NodeChoice choice = node_choice(draft, pool.machine, pool.pricing);
+  for (const NodeRequirement& r : spec.requirements)
+    if (r.min_values)
+      values.push_back(label_of(choice, r.key, draft.plan.service.karpenter_labels).value_or(""));
+  return values;
+}
+
+/// NodePools that no launch can ever satisfy.
+void check_min_values(Draft& draft, const KarpenterSpec& spec) {
+  for (std::size_t k = 0; k < spec.node_pools.size(); ++k) {
+    std::vector<NodeChoice> choices;
+    for (const PlannedPool& pool : draft.plan.pools)
+      if (pool.node_pool == k) choices.push_back(node_choice(draft, pool.machine, pool.pricing));
+    if (choices.empty()) continue;
+    const auto& requirements = spec.node_pools[k].requirements;
+    const NodeRequirement* missed =
+        too_few_values(requirements, choices, draft.plan.service.karpenter_labels);
+    if (missed != nullptr)
+      draft.error(fmt::format("cluster.karpenter.nodePools.{}.requirements.{}.minValues",
+                              spec.node_pools[k].name, missed - requirements.data()),
+                  fmt::format("the NodePool admits machines with fewer than {} values of {}",
+                              *missed->min_values, missed->key),
+                  "a smaller minValues, or wider requirements");
+  }
+}
+
 void check_offers(Draft& draft) {
   const std::string at = "cluster.karpenter.nodePools";
   const auto& pools = draft.plan.pools;
@@ -96,6 +126,7 @@ Expected<KarpenterOffers> karpenter_offers(const ScenarioFile& file, const Catal
   if (!planning::check_karpenter_keys(draft, spec)) return tl::unexpected(std::move(draft.errors));
   planning::add_offers(draft, spec);
   planning::check_offers(draft);
+  planning::check_min_values(draft, spec);
   if (!draft.errors.empty()) return tl::unexpected(std::move(draft.errors));
   planning::price_pools(draft);
   if (!draft.errors.empty()) return tl::unexpected(std::move(draft.errors));
@@ -111,11 +142,14 @@ Expected<KarpenterOffers> karpenter_offers(const ScenarioFile& file, const Catal
          pool.pricing,
          *pool.node_pool,
          {pool.price.machine.nano_usd_per_hour + pool.price.accelerators.nano_usd_per_hour},
-         delay});
+         delay,
+         planning::flexible_values(draft, spec.node_pools[*pool.node_pool], pool)});
   planning::resolve_reclaim(draft);
+  planning::resolve_shortage(draft);
   if (!draft.errors.empty()) return tl::unexpected(std::move(draft.errors));
   out.reclaim = draft.plan.reclaim.law;
   out.notice = draft.plan.reclaim.notice;
+  out.shortage = draft.plan.shortage;
   out.warnings = std::move(draft.plan.warnings);
   return out;
 }

@@ -5,6 +5,7 @@
 #include "sim/base/diagnostic.h"
 #include "sim/base/money.h"
 #include "sim/catalog/catalog.h"
+#include "sim/scenario/planned/cluster.h"
 #include "sim/scenario/scenario.h"
 
 // What Karpenter may launch for jobs that share a cluster, of which no plan is made.
@@ -16,12 +17,14 @@ struct KarpenterOffer {
   CapacityType capacity = CapacityType::on_demand;
   std::size_t node_pool = 0;
   HourlyRate price;
-  Fact<Seconds> provisioning;  // from the request until a node is ready
+  Fact<Seconds> provisioning;         // from the request until a node is ready
+  std::vector<std::string> values{};  // of its NodePool's requirements with minValues, in order
 };
 struct KarpenterOffers {
   std::vector<KarpenterOffer> offers;
   ReclaimSpec reclaim;  // of spot nodes: the scenario's law, or an exponential one of the catalog
   Seconds notice{};     // before a reclaim
+  ShortageRules shortage{};           // of each machine's spot market; likewise
   std::vector<std::string> warnings;  // of prices
 };
 

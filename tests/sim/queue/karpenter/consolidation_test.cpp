@@ -215,6 +215,7 @@ TEST_CASE("what is launched is spot where a claim has it, the cheapest of that k
   const std::vector<LaunchOffering> types{cpu_type("a", 2, 0.1),
                                           cpu_type("b", 2, 0.2, CapacityType::spot),
                                           cpu_type("c", 2, 0.3, CapacityType::spot)};
-  CHECK(launched(types, std::vector<std::size_t>{0, 1, 2}) == 1);
-  CHECK(launched(types, std::vector<std::size_t>{0}) == 0);
+  CHECK(launch_order(types, std::vector<std::size_t>{0, 1, 2}) ==
+        std::vector<std::size_t>{1, 2, 0});
+  CHECK(launch_order(types, std::vector<std::size_t>{0}) == std::vector<std::size_t>{0});
 }

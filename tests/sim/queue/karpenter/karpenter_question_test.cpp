@@ -143,3 +143,20 @@ TEST_CASE("what does not go with Karpenter's nodes is told at its place") {
   REQUIRE_FALSE(without);
   CHECK_THAT(format(without.error()), Contains("Karpenter's machines need the catalog"));
 }
+
+TEST_CASE("a scenario says when nodes drift, and which jobs keep theirs") {
+  const auto run = [](const std::string& pod) {
+    const auto question = made("  - {name: a, gpus: 1, duration: 2h, pod: {gpus: 1" + pod + "}}\n",
+                               {"disruptions={drift: [1h]}"});
+    if (!question) FAIL(format(question.error()));
+    return simulate_trace(*question, 1, 1);
+  };
+  const TraceResult kept = run("");  // do-not-disrupt is the default
+  CHECK(kept.karpenter->drifted == 0);
+  CHECK(kept.karpenter->nodes == 1);
+  const TraceResult moved = run(", doNotDisrupt: false");
+  CHECK(moved.karpenter->drifted == 1);
+  CHECK(moved.karpenter->replacements == 1);
+  CHECK(moved.karpenter->nodes == 2);
+  CHECK_FALSE(moved.karpenter->refused);  // no spot
+}

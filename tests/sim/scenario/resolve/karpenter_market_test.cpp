@@ -122,3 +122,46 @@ TEST_CASE("spot nodes of a queue are reclaimed by the scenario's law, or the cat
   REQUIRE(off);
   CHECK(std::holds_alternative<NoReclaim>(off->reclaim));
 }
+
+TEST_CASE("offers have the values of minValues, and a NodePool that never has enough is told") {
+  const auto requiring = [](const std::string& more) {
+    return "cluster.karpenter.nodePools.default.requirements=[{key: karpenter.sh/capacity-type, "
+           "operator: In, values: [on-demand]}, {key: karpenter.k8s.aws/instance-gpu-name, "
+           "operator: In, values: [a10g]}, " +
+           more + "]";
+  };
+  const auto offers = market_with(
+      {requiring("{key: node.kubernetes.io/instance-type, operator: Exists, minValues: 4}, "
+                 "{key: karpenter.k8s.aws/instance-family, operator: In, values: [g5], minValues: "
+                 "1}")});
+  REQUIRE(offers);
+  for (const KarpenterOffer& o : offers->offers)
+    CHECK(o.values == std::vector<std::string>{o.machine.name, "g5"});
+  CHECK_THAT(market_errors(requiring(
+                 "{key: karpenter.k8s.aws/instance-family, operator: Exists, minValues: 3}")),
+             Contains("admits machines with fewer than 3 values of "
+                      "karpenter.k8s.aws/instance-family"));
+  const std::vector<std::string> few{
+      requiring("{key: karpenter.k8s.aws/instance-family, operator: In, values: [g5, g6], "
+                "minValues: 3}")};
+  const auto unreadable = parse_scenario(kMarketBase, "base.yaml", few);
+  REQUIRE_FALSE(unreadable);
+  CHECK_THAT(format(unreadable.error()), Contains("minValues is 3, and `values` has 2"));
+}
+
+TEST_CASE("spot capacity of a queue is gone at times, as the scenario or the catalog says") {
+  const std::string spot =
+      "cluster.karpenter.nodePools.default.requirements=[{key: karpenter.sh/capacity-type, "
+      "operator: In, values: [spot]}, {key: karpenter.k8s.aws/instance-gpu-name, operator: In, "
+      "values: [v100]}]";
+  CHECK_FALSE(market_with()->shortage.on);  // on demand
+  const auto assumed = market_with({spot});
+  REQUIRE(assumed);
+  CHECK(assumed->shortage.on);
+  CHECK(assumed->shortage.every.value.count() > 3600);
+  const auto given = market_with({spot, "disruptions={shortage: {every: 5h, lasts: 2h}}"});
+  REQUIRE(given);
+  CHECK(given->shortage.every.value.count() == 5 * 3600);
+  CHECK(given->shortage.lasts.value.count() == 2 * 3600);
+  CHECK_FALSE(market_with({spot, "disruptions={shortage: none}"})->shortage.on);
+}

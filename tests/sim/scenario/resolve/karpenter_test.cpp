@@ -167,3 +167,16 @@ TEST_CASE("what Karpenter cannot do is said at its place") {
                  requiring("{key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: [3, 4]}")),
              Contains("operator Gt takes one value, a whole number"));
 }
+
+TEST_CASE("a NodePool serves no pod where fewer machines hold it than minValues asks for") {
+  const std::string sizes =
+      "{key: node.kubernetes.io/instance-type, operator: In, values: [g5.xlarge, g5.2xlarge, "
+      "g5.4xlarge], minValues: ";
+  // Of the three the two larger hold a pod of g5.2xlarge.
+  CHECK(choices_of(karpenter_plan_with({requiring(sizes + "2}")})).size() == 2);
+  CHECK_THAT(karpenter_with(requiring(sizes + "3}")),
+             Contains("NodePool 'default' wants 3 values of node.kubernetes.io/instance-type, and "
+                      "the machines that hold a pod have fewer"));
+  CHECK_THAT(karpenter_with("disruptions={drift: [1d]}"),
+             Contains("drift is simulated of nodes that Karpenter makes for jobs that share"));
+}
