@@ -101,7 +101,7 @@ def shrunk(name, workload, pools, said):
     serve = [p for p in pools if kind == "parameter_server" and p["name"] == "servers"]
     servers = [p for p in pools if p.get("role") == "parameter_server" or p in serve]
     workers = [p for p in pools if p.get("role") in (None, "worker", "chief") and p not in servers
-               and "stands_in_for" not in p]
+               and "fallback_for" not in p]
     each = min(devices(p) for p in workers)
     one = kind in ("single", "mirrored")
     degrees = {d: cut(strategy[d]) for d in ("data", "tensor", "context", "expert") if d in strategy}
