@@ -148,7 +148,8 @@ std::vector<std::size_t> launch_order(std::span<const LaunchOffering> offerings,
                                       std::span<const std::size_t> choices) {
   RECKON_CHECK(!choices.empty());
   std::vector<std::size_t> order(choices.begin(), choices.end());
-  std::ranges::stable_partition(order, [&](std::size_t o) { return is_spot(offerings[o]); });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::size_t o) { return is_spot(offerings[o]); });
   return order;
 }
 
