@@ -36,7 +36,8 @@ endif()
 
 option(RECKON_FUZZ "Build the libFuzzer programs (clang only)" OFF)
 if(RECKON_FUZZ)
-  add_compile_options(-O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
+  # Line tables are all that a finding prints of debug information, which is a quarter of the compile time.
+  add_compile_options(-O1 -gline-tables-only -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
