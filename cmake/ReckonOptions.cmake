@@ -36,7 +36,7 @@ endif()
 
 option(RECKON_FUZZ "Build the libFuzzer programs (clang only)" OFF)
 if(RECKON_FUZZ)
-  # Line tables are all that a finding prints of debug information, which is a quarter of the compile time.
+  # Line tables are all that a finding prints of debug information: groups of sources compile 5 to 25 % faster for it.
   add_compile_options(-O1 -gline-tables-only -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=address,undefined)
 endif()

@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/text/metric_line.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -69,24 +70,16 @@ LogProgress from_json(const Json& object, const ProgressKeys& keys) {
 }
 
 /// The largest value of each series of the page, labels left out.
-/// [Prometheus, "Exposition formats", text-based: name{labels} value timestamp]
 std::map<std::string, double, std::less<>> series_of(std::string_view page) {
   std::map<std::string, double, std::less<>> series;
   while (!page.empty()) {
     const std::size_t end = std::min(page.find('\n'), page.size());
-    const std::string_view line = page.substr(0, end);
+    const auto line = metric_line_in(page.substr(0, end));
     page.remove_prefix(std::min(end + 1, page.size()));
-    const std::size_t name_end = line.find_first_of("{ \t");
-    if (line.starts_with('#') || name_end == std::string_view::npos) continue;
-    const std::size_t labels_end = line[name_end] == '{' ? line.rfind('}') : name_end;
-    if (labels_end == std::string_view::npos) continue;
-    const std::size_t begin = line.find_first_not_of(" \t}", labels_end);
-    if (begin == std::string_view::npos) continue;
-    const std::string_view number = line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
-    const auto value = parse_number(number);
+    if (!line) continue;
+    const auto value = parse_number(line->value);
     if (!value || !std::isfinite(*value)) continue;
-    const std::string name(line.substr(0, name_end));
-    const auto [at, is_new] = series.emplace(name, *value);
+    const auto [at, is_new] = series.emplace(std::string(line->name), *value);
     if (!is_new) at->second = std::max(at->second, *value);
   }
   return series;

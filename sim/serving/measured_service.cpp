@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/base/text/metric_line.h"
 #include "sim/base/text/printable.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/resolve/serving.h"
@@ -20,26 +21,17 @@ constexpr std::string_view kInstances = "reckon_serving_instances_total";
 constexpr std::string_view kOutsideSum = "reckon_serving_outside_seconds_sum";
 constexpr std::string_view kOutsideCount = "reckon_serving_outside_seconds_count";
 constexpr std::string_view kBusy = "reckon_serving_busy_seconds_total";
-constexpr std::string_view kAlone = "reckon_serving_alone_seconds{";
+constexpr std::string_view kAlone = "reckon_serving_alone_seconds";
 
-struct Sample {
-  std::string_view name, size;
-  double value = 0;
-};
-
-/// A line of Prometheus' text format 0.0.4: NAME{..., up_to="4"} VALUE. nullopt: another one.
-std::optional<Sample> parse_line(std::string_view line) {
-  const std::size_t open = line.find('{'), close = line.rfind("} ");
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open)
-    return std::nullopt;
-  constexpr std::string_view kLabel = "up_to=\"";
-  const std::string_view labels = line.substr(open + 1, close - open - 1);
-  const std::size_t at = labels.find(kLabel);
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::string_view size = labels.substr(at + kLabel.size());
-  const auto value = parse_number(line.substr(close + 2));
-  if (!value || *value < 0) return std::nullopt;
-  return Sample{line.substr(0, open), size.substr(0, size.find('"')), *value};
+/// Calls with each sample of a page whose value is a number from 0 on.
+template <class Take>
+void each_sample(std::string_view page, Take take) {
+  while (!page.empty()) {
+    const std::size_t end = std::min(page.find('\n'), page.size());
+    if (const auto line = metric_line_in(page.substr(0, end)))
+      if (const auto value = parse_number(line->value); value && *value >= 0) take(*line, *value);
+    page.remove_prefix(std::min(end + 1, page.size()));
+  }
 }
 
 double squared(double x) { return x * x; }
@@ -61,16 +53,14 @@ bool is_serving_metrics(std::string_view text) {
 Expected<std::vector<MeasuredBatches>> parse_serving_metrics(const std::string& name,
                                                              std::string_view text) {
   std::map<std::string, MeasuredBatches, std::less<>> by_size;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (const auto sample = parse_line(text.substr(0, end))) {
-      MeasuredBatches& m = by_size[std::string(sample->size)];
-      if (sample->name == kBatches) m.batches += sample->value;
-      if (sample->name == kInstances) m.instances += sample->value;
-      if (sample->name == kBusy) m.busy += Seconds{sample->value};
-    }
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  each_sample(text, [&](const MetricLine& line, double value) {
+    const std::string_view size = line.label("up_to");
+    if (size.empty()) return;
+    MeasuredBatches& m = by_size[std::string(size)];
+    if (line.name == kBatches) m.batches += value;
+    if (line.name == kInstances) m.instances += value;
+    if (line.name == kBusy) m.busy += Seconds{value};
+  });
   std::vector<MeasuredBatches> measured;
   for (const auto& [size, m] : by_size)
     if (m.batches > 0 && m.instances > 0 && m.busy.count() > 0) measured.push_back(m);
@@ -111,32 +101,20 @@ std::optional<MeasuredOverhead> fit_serving_overhead(const std::vector<MeasuredB
 
 std::optional<Seconds> measured_outside(std::string_view text) {
   double sum = 0, count = 0;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    for (const auto& [name, total] :
-         {std::pair(kOutsideSum, &sum), std::pair(kOutsideCount, &count)})
-      if (line.starts_with(name))
-        if (const auto value = parse_number(line.substr(line.rfind(' ') + 1)); value && *value >= 0)
-          *total += *value;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  each_sample(text, [&](const MetricLine& line, double value) {
+    if (line.name == kOutsideSum) sum += value;
+    if (line.name == kOutsideCount) count += value;
+  });
   return count > 0 ? std::optional(Seconds{sum / count}) : std::nullopt;
 }
 
 std::vector<std::pair<double, Seconds>> measured_alone(std::string_view text) {
-  constexpr std::string_view kLabel = "instances=\"";
   std::vector<std::pair<double, Seconds>> alone;
-  for (std::size_t at = 0; (at = text.find(kAlone, at)) != std::string_view::npos; ++at) {
-    const std::string_view line = text.substr(at, text.find('\n', at) - at);
-    const std::size_t label = line.find(kLabel), close = line.rfind("} ");
-    if (label == std::string_view::npos || close == std::string_view::npos) continue;
-    const std::string_view size = line.substr(label + kLabel.size());
-    const auto instances = parse_number(size.substr(0, size.find('"')));
-    const auto time = parse_number(line.substr(close + 2));
-    if (instances && time && *instances >= 1 && *time > 0)
-      alone.emplace_back(*instances, Seconds{*time});
-  }
+  each_sample(text, [&](const MetricLine& line, double value) {
+    if (line.name != kAlone) return;
+    const auto instances = parse_number(line.label("instances"));
+    if (instances && *instances >= 1 && value > 0) alone.emplace_back(*instances, Seconds{value});
+  });
   std::ranges::sort(alone);
   return alone;
 }

@@ -3,8 +3,8 @@
 
 The rule. A copy keeps the strategy with all its words, precision, recomputation, servers and restart. Degrees over 1
 become 2, also workers, accelerators of a worker and servers; experts keep two replicas of each where they have several;
-stages that a scenario lists stay. The network is a small one of the same family, the data 16 samples that come again in each step, so
-that the loss has to fall. Ranks compute on CPUs; a node with accelerators has two, which gives its worker two ranks.
+stages that a scenario lists stay. The network is a small one of the same family, the data one batch that comes again in each
+step, so that the loss has to fall. Ranks compute on CPUs; a node with accelerators has two, which gives its worker two ranks.
 
 Without --all: the first scenario of each strategy with what belongs to it, of at most four ranks. A scenario whose
 network has no small one here fails by name. What does not run on CPU ranks as it is written is said, with the reason.
@@ -45,7 +45,7 @@ RECOMMENDER = {"layers": [
     {"select_features": 3, "first": 5, "from": "record"}, {"embedding_bag": 8, "rows": 70, "name": "items"},
     {"pairwise_dots": "dense, user, items", "name": "dots"}, {"concat": "dense, user, items, dots"},
     {"linear": 16}, {"activation": "relu"}, {"linear": 1}, {"sigmoid_cross_entropy": True}]}
-FAMILIES = [  # names of the zoo, the small network, bytes of a sample
+FAMILIES = [  # names of the zoo, the small network
     (r"mixtral", {"transformer": LLAMA | {"layers": 2, "experts": 4, "experts_per_token": 2}}),
     (r"llama", {"transformer": LLAMA}), (r"gpt", {"transformer": GPT}), (r"bert", {"transformer": BERT}),
     (r"resnet|alphago", convolutions(NORM)), (r"efficientnet", convolutions(NORM, True)), (r"vgg", convolutions([])),

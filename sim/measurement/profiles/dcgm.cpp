@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "sim/base/text/metric_line.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {
@@ -189,41 +190,9 @@ class Problems {
   Diagnostics found_;
 };
 
-/// A line of a page for Prometheus: NAME{label="value",...} VALUE, the time behind it left out.
-struct MetricLine {
-  std::string_view name, labels, value;
-};
-std::optional<MetricLine> metric_line_in(std::string_view line) {
-  constexpr std::string_view kNames = "DCGM_FI_";
-  if (!line.starts_with(kNames)) return std::nullopt;
-  const std::size_t open = line.find_first_of("{ ");
-  if (open == std::string_view::npos || line[open] != '{') return std::nullopt;
-  std::size_t close = open + 1;
-  for (bool quoted = false; close < line.size() && (quoted || line[close] != '}'); ++close) {
-    if (line[close] == '\\' && quoted)
-      ++close;
-    else if (line[close] == '"')
-      quoted = !quoted;
-  }
-  if (close >= line.size()) return std::nullopt;
-  const auto words = words_in(line.substr(close + 1));
-  if (words.empty()) return std::nullopt;
-  return MetricLine{line.substr(0, open), line.substr(open + 1, close - open - 1), words.front()};
-}
-
-std::string_view label_of(std::string_view labels, std::string_view key) {
-  for (std::size_t at = labels.find(key); at != std::string_view::npos;
-       at = labels.find(key, at + 1)) {
-    const std::string_view rest = labels.substr(at + key.size());
-    const bool whole = at == 0 || labels[at - 1] == ',' || is_blank(labels[at - 1]);
-    if (whole && rest.starts_with("=\"")) return rest.substr(2, rest.find('"', 2) - 2);
-  }
-  return {};
-}
-
-std::string_view gpu_of(std::string_view labels) {
-  const std::string_view uuid = label_of(labels, "UUID");
-  return uuid.empty() ? label_of(labels, "gpu") : uuid;
+std::string_view gpu_of(const MetricLine& line) {
+  const std::string_view uuid = line.label("UUID");
+  return uuid.empty() ? line.label("gpu") : uuid;
 }
 
 /// GPUs whose own activity a page has beside that of their MIG instances.
@@ -234,7 +203,7 @@ std::set<std::string, std::less<>> whole_gpus_in(std::string_view text) {
     const FieldName* field = line ? field_named(line->name) : nullptr;
     const bool busy = field != nullptr &&
                       (field->field == Field::active || field->field == Field::multiprocessors);
-    if (busy && label_of(line->labels, "GPU_I_ID").empty()) gpus.emplace(gpu_of(line->labels));
+    if (busy && line->label("GPU_I_ID").empty()) gpus.emplace(gpu_of(*line));
   }
   return gpus;
 }
@@ -249,8 +218,7 @@ int add_pages(std::string_view text, ActivitySums& samples, Problems& problems) 
     const auto line = metric_line_in(next_line_of(text));
     const FieldName* field = line ? field_named(line->name) : nullptr;
     if (field == nullptr) continue;
-    const std::string_view gpu = gpu_of(line->labels),
-                           instance = label_of(line->labels, "GPU_I_ID");
+    const std::string_view gpu = gpu_of(*line), instance = line->label("GPU_I_ID");
     if (!instance.empty() && whole.contains(gpu)) continue;
     const auto value = problems.value_in(line->value, *field, number);
     if (!value) continue;
@@ -297,7 +265,8 @@ int add_table(std::string_view text, ActivitySums& samples, Problems& problems) 
 }
 
 bool is_exporter_line(std::string_view line) {
-  return line.starts_with("# HELP DCGM_FI_") || metric_line_in(line).has_value();
+  return line.starts_with("# HELP DCGM_FI_") ||
+         (line.starts_with("DCGM_FI_") && line.find('{') != std::string_view::npos);
 }
 
 /// Of the first lines of `text` one is as `is_such` says.
