@@ -2,8 +2,8 @@
 #include <optional>
 #include <string_view>
 
-// Lines of Prometheus' text format 0.0.4 [prometheus.io, "Exposition formats", "Text-based format"]:
-// NAME{LABEL="value",...} VALUE TIME, the labels and the time left out where there are none.
+// Lines of Prometheus' text format 0.0.4 [prometheus.io, "Exposition formats"]:
+// NAME{LABEL="value",...} VALUE TIME, without the labels or the time where there are none.
 namespace reckon {
 
 /// Views into the line. `value` as it is written, which may be no number.

@@ -209,11 +209,10 @@ std::set<std::string, std::less<>> whole_gpus_in(std::string_view text) {
 }
 
 /// Pages of dcgm-exporter, one after another: a field that a device has already begins its next
-/// sample. A MIG instance is a device where its GPU says nothing. Returns how many samples.
-int add_pages(std::string_view text, ActivitySums& samples, Problems& problems) {
+/// sample. A MIG instance is a device where its GPU says nothing.
+void add_pages(std::string_view text, ActivitySums& samples, Problems& problems) {
   const auto whole = whole_gpus_in(text);
   std::map<std::string, FieldValues> pending;
-  int rows = 0;
   for (int number = 1; !text.empty(); ++number) {
     const auto line = metric_line_in(next_line_of(text));
     const FieldName* field = line ? field_named(line->name) : nullptr;
@@ -227,19 +226,16 @@ int add_pages(std::string_view text, ActivitySums& samples, Problems& problems) 
     if (held) {
       samples.add(at->first, at->second);
       at->second = {};
-      ++rows;
     }
     held = value;
   }
   for (const auto& [device, values] : pending) samples.add(device, values);
-  return rows + static_cast<int>(pending.size());
 }
 
-/// What dmon prints, or the same as CSV; returns how many samples.
-int add_table(std::string_view text, ActivitySums& samples, Problems& problems) {
+/// What dmon prints, or the same as CSV.
+void add_table(std::string_view text, ActivitySums& samples, Problems& problems) {
   Header current;
   const auto& columns = current.columns;
-  int rows = 0;
   for (int number = 1; !text.empty(); ++number) {
     const std::string_view line = next_line_of(text);
     // dmon prints its header again and again.
@@ -259,9 +255,7 @@ int add_table(std::string_view text, ActivitySums& samples, Problems& problems) 
       if (columns[k] != nullptr)
         values[std::size_t(columns[k]->field)] = problems.value_in(words[k], *columns[k], number);
     samples.add(words[current.entity], values);
-    ++rows;
   }
-  return rows;
 }
 
 bool is_exporter_line(std::string_view line) {
@@ -289,12 +283,17 @@ bool is_dcgm(std::string_view text) {
 Expected<DeviceActivity> parse_dcgm(std::string_view file, std::string_view text) {
   Problems problems(file);
   ActivitySums samples;
-  const int rows = begins_with(text, is_exporter_line) ? add_pages(text, samples, problems)
-                                                       : add_table(text, samples, problems);
-  if (problems.empty() && rows == 0)
-    problems.add(0, "no sample of DCGM", "dcgmi dmon -e 1001,1002,1003,1004,1005,155,252 > FILE");
+  if (begins_with(text, is_exporter_line))
+    add_pages(text, samples, problems);
+  else
+    add_table(text, samples, problems);
+  const DeviceActivity activity = samples.activity();
+  if (problems.empty() && activity.samples + activity.idle_samples == 0)
+    problems.add(0, "no sample of DCGM has a value",
+                 "dcgmi dmon -e 1001,1002,1003,1004,1005,155,252 > FILE, as root: the profiling "
+                 "fields are N/A otherwise");
   if (!problems.empty()) return tl::unexpected(problems.take());
-  return samples.activity();
+  return activity;
 }
 
 }  // namespace reckon

@@ -10,7 +10,8 @@ TEST_CASE("a line of Prometheus' text format is its name, labels and value") {
   CHECK(plain->name == "steps_total");
   CHECK(plain->labels.empty());
   CHECK(plain->value == "12");
-  const auto labelled = metric_line_in(R"(loss{job="a", rank="3"} 0.5 1700000000000)" "\r");
+  const auto labelled = metric_line_in(R"(loss{job="a", rank="3"} 0.5 1700000000000)"
+                                       "\r");
   REQUIRE(labelled);
   CHECK(labelled->name == "loss");
   CHECK(labelled->label("job") == "a");
@@ -27,6 +28,7 @@ TEST_CASE("a brace or a quote within a label's value ends no labels") {
 }
 
 TEST_CASE("comments and lines that are cut off are no samples") {
-  for (const char* text : {"# HELP x of it", "", "x", "x ", "x{a=\"1\"", "x{a=\"1} 2", "x{a=\"1\"}"})
+  for (const char* text :
+       {"# HELP x of it", "", "x", "x ", R"(x{a="1")", R"(x{a="1} 2)", R"(x{a="1"})"})
     CHECK_FALSE(metric_line_in(text));
 }

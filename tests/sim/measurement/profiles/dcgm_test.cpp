@@ -127,5 +127,7 @@ TEST_CASE("samples that are none are errors at their line") {
   CHECK_FALSE(is_dcgm("step,seconds\n1,2\n"));
   CHECK_FALSE(is_dcgm("step_seconds,POWER\n1,300\n"));
   CHECK_THAT(format(parse_dcgm("dmon.txt", "#Entity GRACT\n").error()),
-             Catch::Contains("no sample of DCGM"));
+             Catch::Contains("no sample of DCGM has a value"));
+  CHECK_THAT(format(parse_dcgm("dmon.txt", "#Entity GRACT\nGPU 0 N/A\n").error()),
+             Catch::Contains("no sample of DCGM has a value"));
 }
