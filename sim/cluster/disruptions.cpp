@@ -27,6 +27,10 @@ SimDuration DelayLaw::draw(RandomStream& stream) const {
   return clock_or_never(Seconds{median_seconds_ * std::exp(sigma_ * stream.normal())});
 }
 
+SimDuration DelayLaw::least() const {
+  return sigma_ == 0 ? clock_or_never(Seconds{median_seconds_}) : SimDuration{0};
+}
+
 namespace {
 template <class... F>
 struct Overloaded : F... {

@@ -35,6 +35,7 @@ class DelayLaw {
  public:
   explicit DelayLaw(const Fact<Seconds>& fact);
   SimDuration draw(RandomStream& stream) const;
+  SimDuration least() const;  // of what it draws; 0 where the law has no least
 
  private:
   double median_seconds_ = 0, sigma_ = 0;  // sigma: standard deviation of ln

@@ -38,6 +38,19 @@ std::size_t measured_jobs(const TraceQuestion& question, std::size_t behind) {
 /// Of longer lists what was free is not added up.
 constexpr std::size_t kMostJobsOfSeries = 200'000;
 
+void warn_of_starved(const KarpenterAnswer& made, std::vector<std::string>& warnings) {
+  if (made.hopeless > 0)
+    warnings.push_back(fmt::format(
+        "{} of the jobs never ended: each was evicted {} times in a row before it could end or save "
+        "a checkpoint. Give them `doNotDisrupt: true` or a shorter `checkpoint`",
+        made.hopeless, kMostInVain));
+  if (made.starved > made.hopeless)
+    warnings.push_back(
+        fmt::format("{} of the jobs still wait for nodes when nothing runs any more: the limits "
+                    "of the NodePools hold fewer pods than they have together",
+                    made.starved - made.hopeless));
+}
+
 struct OneReplication {
   const TraceQuestion& question;
   std::uint64_t seed;
@@ -74,11 +87,7 @@ struct OneReplication {
     TraceResult out =
         of_queue(record.run, work.karpenter ? record.most_gpus : whole_gpus_of(work.groups));
     out.karpenter = record.karpenter;
-    if (record.karpenter && record.karpenter->starved > 0)
-      out.warnings.push_back(
-          fmt::format("{} of the jobs still wait for nodes when nothing runs any more: the limits "
-                      "of the NodePools hold fewer pods than they have together",
-                      record.karpenter->starved));
+    if (record.karpenter) warn_of_starved(*record.karpenter, out.warnings);
     QueueAnswers answers = answers_of(record.run, record.list);
     out.slowdown = answers.slowdown;
     out.teams = std::move(answers.teams);

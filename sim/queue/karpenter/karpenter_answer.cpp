@@ -50,6 +50,7 @@ KarpenterAnswer answer_of(const KarpenterRun& run, const KarpenterMarket& market
   KarpenterAnswer out;
   out.nodes = double(run.nodes.size());
   out.starved = double(run.starved);
+  out.hopeless = double(run.hopeless);
   if (std::ranges::any_of(market.offerings,
                           [](const LaunchOffering& o) { return o.capacity == CapacityType::spot; }))
     out.reclaims = double(run.reclaims), out.refused = double(run.refused);
@@ -85,7 +86,7 @@ KarpenterAnswer mean_of(std::span<const KarpenterAnswer* const> answers) {
     for (const auto which :
          {&KarpenterAnswer::nodes, &KarpenterAnswer::node_hours, &KarpenterAnswer::empty,
           &KarpenterAnswer::several, &KarpenterAnswer::single, &KarpenterAnswer::replacements,
-          &KarpenterAnswer::starved})
+          &KarpenterAnswer::starved, &KarpenterAnswer::hopeless})
       out.*which += answer->*which * share;
     for (const auto which :
          {&KarpenterAnswer::reclaims, &KarpenterAnswer::drifted, &KarpenterAnswer::refused})
@@ -123,11 +124,22 @@ QueueCharges charges_of(const KarpenterRun& run, const KarpenterMarket& market) 
 
 std::string why_no_node(const JobRequest& job, const KarpenterMarket& market) {
   NodeRoom most;
-  for (const LaunchOffering& o : market.offerings) {
+  std::optional<SimDuration> longest;  // of the nodes that it fits
+  for (std::size_t i = 0; i < market.offerings.size(); ++i) {
+    const LaunchOffering& o = market.offerings[i];
+    if (fits_node(job, market, i))
+      longest = std::max(longest.value_or(SimDuration{0}), longest_stay(job, market, i));
     most.cpu_milli = std::max(most.cpu_milli, o.allocatable.cpu_milli);
     most.memory_mib = std::max(most.memory_mib, o.allocatable.memory_mib);
     most.gpus = std::max(most.gpus, o.allocatable.gpus);
   }
+  if (longest)
+    return fmt::format(
+        "its work takes {}, and a node that it fits is there for it for at most {} (expireAfter); "
+        "no checkpoint saves a part of it before. Give it `doNotDisrupt: true`, a shorter "
+        "`checkpoint` or its NodePool a longer `expireAfter`",
+        format_duration(to_seconds(std::get<FixedTime>(job.work).time)),
+        format_duration(to_seconds(*longest)));
   const PodRequest& pod = job.worker;
   return fmt::format(
       "a pod of {} GPUs, {} vCPUs and {} MiB fits no node that the NodePools and their limits "

@@ -49,6 +49,7 @@ class Life {
     std::size_t first_pod = 0, pods = 0, bound = 0;
     std::size_t stamp = 0;  // of its planned end
     bool running = false, done = false;
+    int in_vain = 0;  // evictions since it last kept work
     SimTime since{};
     SimDuration left{};
   };
@@ -76,6 +77,7 @@ class Life {
   void bind(std::size_t pod, std::size_t node);
   void unbind(std::size_t pod);
   void stop(std::size_t job);
+  void give_up(std::size_t job);
   int priority_of(std::size_t pod) const { return jobs_[pods_[pod].job].owner.priority; }
 
   // ---- karpenter_scaling.cpp
@@ -153,7 +155,8 @@ class Life {
   std::size_t events_ = 0;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
   std::vector<JobState> states_;
-  std::size_t unfinished_ = 0, running_ = 0, to_come_ = 0, coming_ = 0;
+  std::size_t unfinished_ = 0, hopeless_ = 0;  // hopeless_: of the unfinished
+  std::size_t running_ = 0, to_come_ = 0, coming_ = 0;
   std::vector<Pod> pods_;
   std::vector<Node> nodes_;
   std::vector<std::size_t> alive_;                  // nodes that are not gone, the oldest first

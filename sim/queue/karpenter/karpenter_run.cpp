@@ -9,14 +9,18 @@
 #include "sim/queue/karpenter/karpenter_life.h"
 
 namespace reckon {
+namespace {
+
+NodeRoom asked_by(const PodRequest& pod) { return {pod.cpu_milli, pod.memory_mib, pod.gpus}; }
+
+}  // namespace
+
 namespace karpenter {
 namespace {
 
 /// While nothing runs or comes, a look of the disruption loop may still free what limits hold; who
 /// waited so long in vain waits for ever.
 constexpr SimDuration kInVain = std::chrono::hours(7 * 24);
-
-NodeRoom asked_by(const PodRequest& pod) { return {pod.cpu_milli, pod.memory_mib, pod.gpus}; }
 
 }  // namespace
 
@@ -42,11 +46,11 @@ Life::Life(std::span<const JobRequest> jobs, const KarpenterMarket& market,
     state.pods = static_cast<std::size_t>(jobs[j].workers);
     state.left = std::get<FixedTime>(jobs[j].work).time;
     const NodeRoom asks = asked_by(jobs[j].worker);
-    const bool fits = std::ranges::any_of(market.offerings, [&](const LaunchOffering& o) {
-      return o.allocatable.holds(asks) &&
-             limits_of(market.spec.node_pools[o.node_pool]).admits(o.size);
-    });
-    if (!fits) {
+    bool can_end = false;
+    for (std::size_t o = 0; o < market.offerings.size() && !can_end; ++o)
+      can_end = fits_node(jobs[j], market, o) &&
+                gets_on(jobs[j], longest_stay(jobs[j], market, o), kubernetes.checkpoint);
+    if (!can_end) {
       out.run.never.push_back(j);
       continue;
     }
@@ -78,10 +82,11 @@ void Life::simulate() {
   }
   for (const std::size_t n : alive_) out_.nodes[n].gone = now_;
   out_.starved = static_cast<std::int64_t>(unfinished_);
+  out_.hopeless = static_cast<std::int64_t>(hopeless_);
 }
 
 bool Life::goes_on() const {
-  if (unfinished_ == 0) return false;
+  if (unfinished_ == hopeless_) return false;
   if (running_ > 0 || to_come_ > 0 || coming_ > 0) return true;
   return queue_.top().at < last_pod_ + kInVain;
 }
@@ -213,14 +218,51 @@ void Life::stop(std::size_t job) {
   JobState& state = states_[job];
   if (!state.running) return;
   if (state.since < now_) out_.spans.push_back({job, state.since, now_});
-  state.left -= kept_work(now_ - state.since, kubernetes_.checkpoint);
+  const SimDuration kept = kept_work(now_ - state.since, kubernetes_.checkpoint);
+  state.left -= kept;
+  state.in_vain = kept > SimDuration{0} ? 0 : state.in_vain + 1;
   state.running = false;
   ++state.stamp;
   --running_;
   ++out_.run.jobs[job].preemptions;
 }
 
+/// It waits for ever, and holds nothing.
+void Life::give_up(std::size_t job) {
+  JobState& state = states_[job];
+  ++hopeless_;
+  for (std::size_t p = state.first_pod; p < state.first_pod + state.pods; ++p)
+    if (pods_[p].node != kNoNode)
+      unbind(p);
+    else
+      pending_.erase({-priority_of(p), p});
+}
+
 }  // namespace karpenter
+
+bool fits_node(const JobRequest& job, const KarpenterMarket& market, std::size_t offering) {
+  const LaunchOffering& o = market.offerings[offering];
+  return o.allocatable.holds(asked_by(job.worker)) &&
+         limits_of(market.spec.node_pools[o.node_pool]).admits(o.size);
+}
+
+SimDuration longest_stay(const JobRequest& job, const KarpenterMarket& market,
+                         std::size_t offering) {
+  const NodePoolSpec& spec = market.spec.node_pools[market.offerings[offering].node_pool];
+  const bool stays = job.owner.do_not_disrupt.value_or(market.spec.do_not_disrupt);
+  if (!spec.expire_after || (stays && !spec.termination_grace_period)) return SimDuration::max();
+  const SimDuration grace =
+      stays ? clock_or_never(*spec.termination_grace_period) : SimDuration{0};
+  const SimDuration life = clock_or_never(*spec.expire_after);
+  if (grace > SimDuration::max() - life) return SimDuration::max();
+  const SimDuration comes = DelayLaw(market.delays[offering]).least();
+  return std::max(SimDuration{0}, life + grace - comes);
+}
+
+bool gets_on(const JobRequest& job, SimDuration stay, std::optional<Seconds> checkpoint) {
+  return std::get<FixedTime>(job.work).time <= stay ||
+         kept_work(stay, checkpoint) > SimDuration{0};
+}
 
 KarpenterRun run_karpenter(std::span<const JobRequest> jobs, const KarpenterMarket& market,
                            const KubernetesSpec& kubernetes, std::size_t first_measured,

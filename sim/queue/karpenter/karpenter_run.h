@@ -49,11 +49,24 @@ struct KarpenterRun {
   std::vector<Holding> holdings;  // nodes by number
   std::vector<RunSpan> spans;     // in order of their ends
   std::array<ConsolidationCount, kConsolidationKinds> consolidations{};
-  std::int64_t starved = 0;   // jobs that fit a node and had none to the end: limits keep it away
+  std::int64_t starved = 0;   // jobs that fit a node and never ended; `hopeless` are among them
+  std::int64_t hopeless = 0;  // evicted kMostInVain times in a row, and never a checkpoint between
   std::int64_t reclaims = 0;  // nodes that the provider reclaimed, or that went at its notice
   std::int64_t refused = 0;   // requests for a node, for want of capacity
   int most_gpus = 0;          // of nodes at a time
 };
+
+/// A job that was evicted so often in a row before its first checkpoint is not tried again.
+inline constexpr int kMostInVain = 100;
+
+/// Does an empty node of the offering, which its NodePool's limits admit, hold a pod of the job?
+bool fits_node(const JobRequest& job, const KarpenterMarket& market, std::size_t offering);
+/// How long a pod of the job may run at a time on a new node of the offering: from the least time
+/// that the node takes to come to its expireAfter, and for a pod that may not be evicted the
+/// terminationGracePeriod; SimDuration::max(): for ever.
+SimDuration longest_stay(const JobRequest& job, const KarpenterMarket& market, std::size_t offering);
+/// Does the job end, or keep a checkpoint, in so long?
+bool gets_on(const JobRequest& job, SimDuration stay, std::optional<Seconds> checkpoint);
 
 /// kube-scheduler binds the pods of jobs one by one, by priority, then age, each to a ready node
 /// with room for its CPUs, memory and GPUs (NodeResourcesFit with those three resources alike; of

@@ -147,7 +147,10 @@ void Life::remove(std::size_t n) {
 }
 
 void Life::evict(std::size_t p) {
-  stop(pods_[p].job);
+  const std::size_t job = pods_[p].job;
+  if (pods_[p].node == kNoNode) return;  // its job was given up with another pod
+  stop(job);
+  if (states_[job].in_vain == kMostInVain) return give_up(job);
   unbind(p);
   pending_.emplace(-priority_of(p), p);
   ++fresh_;

@@ -117,6 +117,17 @@ TEST_CASE("a pod that no node holds is told with the largest that there is") {
   CHECK_THAT(starved.warnings.at(0), Contains("still wait for nodes"));
 }
 
+TEST_CASE("a job that no node outlives is told with what helps") {
+  const auto question =
+      made("  - {name: a, gpus: 4, duration: 3h, pod: {doNotDisrupt: false}}\n",
+           {"cluster.karpenter.nodePools[0].expireAfter=2h"});
+  REQUIRE(question);
+  const TraceResult r = simulate_trace(*question, 1, 1);
+  CHECK(r.never == 1);
+  CHECK_THAT(r.warnings.at(0), Contains("its work takes 3 h") && Contains("expireAfter") &&
+                                   Contains("doNotDisrupt: true"));
+}
+
 TEST_CASE("what does not go with Karpenter's nodes is told at its place") {
   const auto wrong = [](const std::string& jobs, const std::vector<std::string>& sets = {}) {
     const auto question = made(jobs, sets);

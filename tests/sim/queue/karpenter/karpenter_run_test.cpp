@@ -93,6 +93,44 @@ TEST_CASE("pods are bound by priority, and expired nodes are drained") {
   CHECK(forced.run.jobs[0].preemptions >= 1);
 }
 
+TEST_CASE("a job that no node outlives never runs, unless a checkpoint keeps a part of it") {
+  KarpenterMarket market = market_of({cpu_type("xlarge", 4, 0.2)});
+  market.spec.node_pools[0].expire_after = Seconds{500};  // a node takes 100 s to come
+  const auto jobs = jobs_asking({{0, 401, 1, 4}, {0, 400, 1, 4}});
+  CHECK(karpenter_run(jobs, market).run.never.empty());  // they may not be evicted
+  market.spec.do_not_disrupt = false;
+  const KarpenterRun r = karpenter_run(jobs, market);
+  CHECK(r.run.never == std::vector<std::size_t>{0});
+  CHECK(at(r.run.jobs[1].end) == 501);
+  CHECK(r.starved == 0);
+  KubernetesSpec saves;
+  saves.checkpoint = Seconds{400};
+  const KarpenterRun kept = karpenter_run(jobs, market, saves);
+  CHECK(kept.run.never.empty());
+  CHECK(kept.run.jobs[0].end.has_value());
+  saves.checkpoint = Seconds{401};
+  CHECK(karpenter_run(jobs, market, saves).run.never == std::vector<std::size_t>{0});
+  // A period of grace ends those that may not be evicted too.
+  market.spec.do_not_disrupt = true;
+  market.spec.node_pools[0].termination_grace_period = Seconds{0.5};
+  CHECK(karpenter_run(jobs, market).run.never == std::vector<std::size_t>{0});
+  market.spec.node_pools[0].termination_grace_period = Seconds{1};
+  CHECK(karpenter_run(jobs, market).run.never.empty());
+}
+
+TEST_CASE("a job that is always evicted before it can save anything is given up") {
+  // Spot nodes live for 60 s on average: e^-50 of the tries last 3,000 s.
+  KarpenterMarket market = market_of({cpu_type("xlarge", 4, 0.2, CapacityType::spot)});
+  market.reclaim = ExponentialReclaim{Seconds{60}};
+  const auto jobs = jobs_asking({{0, 3000, 2, 4}, {0, 10, 1, 4}});
+  const KarpenterRun r = karpenter_run(jobs, market);
+  CHECK(r.hopeless == 1);
+  CHECK(r.starved == 1);
+  CHECK(r.run.jobs[0].preemptions == kMostInVain);
+  CHECK_FALSE(r.run.jobs[0].end);
+  CHECK(r.run.jobs[1].end.has_value());
+}
+
 TEST_CASE("rows of pictures hold one node at a time, each of its kind") {
   KarpenterMarket market = market_of({gpu_type("g.1", 1, 1), gpu_type("g.4", 4, 3)});
   const auto jobs = jobs_asking(
