@@ -5,7 +5,7 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/probe/repeat.h"
-#include "executor/train/device_wish.h"
+#include "executor/train/device/wish.h"
 #include "sim/measurement/probe_record.h"
 #include "sim/model/graph.h"
 

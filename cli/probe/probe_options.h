@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/run/cluster_options.h"
-#include "executor/train/device_wish.h"
+#include "executor/train/device/wish.h"
 
 namespace reckon::cli {
 

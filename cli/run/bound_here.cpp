@@ -6,7 +6,7 @@
 #include "cli/history/history_store.h"
 #include "cli/machine_store.h"
 #include "executor/train/graph_runtime.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "sim/scenario/resolve/here.h"
 #include "sim/step/measured_compute.h"
 

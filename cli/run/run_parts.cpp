@@ -23,8 +23,8 @@
 #include "report/run/status.h"
 #include "sim/base/text/printable.h"
 #include "sim/measurement/measured_run.h"
-#include "sim/measurement/run_bill.h"
-#include "sim/measurement/run_timeline.h"
+#include "sim/measurement/run/bill.h"
+#include "sim/measurement/run/timeline.h"
 #include "sim/scenario/resolve/pricing.h"
 
 namespace reckon::cli {

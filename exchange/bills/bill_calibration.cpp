@@ -5,7 +5,7 @@
 
 #include "exchange/bills/bill_ledger.h"
 #include "exchange/prices/price_rows.h"
-#include "sim/catalog/catalog_entry.h"
+#include "sim/catalog/files/entry.h"
 #include "sim/catalog/operations_keys.h"
 
 namespace reckon {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "sim/catalog/catalog_text.h"
+#include "sim/catalog/files/text.h"
 
 namespace reckon {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "exchange/bills/bill_rows.h"
-#include "sim/catalog/catalog_text.h"
+#include "sim/catalog/files/text.h"
 
 // FOCUS 1.0 (focus.finops.org) and OpenCost's CSV export (opencost.io), which are of any cloud.
 namespace reckon::bills {

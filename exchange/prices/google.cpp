@@ -7,8 +7,8 @@
 #include "exchange/prices/google_sku.h"
 #include "exchange/prices/price_rows.h"
 #include "sim/base/unit_text.h"
-#include "sim/catalog/catalog_entry.h"
-#include "sim/catalog/catalog_text.h"
+#include "sim/catalog/files/entry.h"
+#include "sim/catalog/files/text.h"
 
 namespace reckon::price_lists {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "sim/base/text/csv.h"
 #include "sim/base/unit_text.h"
-#include "sim/catalog/catalog_entry.h"
+#include "sim/catalog/files/entry.h"
 #include "sim/scenario/yaml/reader.h"
 
 namespace reckon::price_lists {

@@ -6,7 +6,7 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/comm/gradient_exchange.h"
-#include "kernels/optimizer.h"
+#include "kernels/optimizer/optimizer.h"
 
 namespace reckon {
 

@@ -133,8 +133,8 @@ class GradientExchange {
   /// What the ranks have made together becomes this rank's values, whole; after the last step of
   /// all, by all of them.
   virtual void take_final_values() {}
-  /// FlatOptimizer::state() (kernels/optimizer.h) of all parameters, for checkpoints, between
-  /// start() or finish_step() and the next gradient_ready(). Servers' is fetched from them.
+  /// FlatOptimizer::state() (kernels/optimizer/optimizer.h) of all parameters, for checkpoints,
+  /// between start() or finish_step() and the next gradient_ready(). Servers' is fetched from them.
   virtual std::vector<std::span<float>> optimizer_state() = 0;
   /// The same for the rank that reads a checkpoint into it, before the first step: it alone may
   /// call this one, where ranks call the other together.

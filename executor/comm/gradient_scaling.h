@@ -2,7 +2,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/optimizer.h"
+#include "kernels/optimizer/optimizer.h"
 
 // What exchanges do with gradients that were made of a scaled loss (GradientExchange::scaled_by()).
 namespace reckon {

@@ -7,7 +7,7 @@
 #include "executor/comm/communicator.h"
 #include "executor/comm/gradient_exchange.h"
 #include "executor/comm/zero_shards.h"
-#include "kernels/optimizer.h"
+#include "kernels/optimizer/optimizer.h"
 #include "sim/base/quantity.h"
 
 namespace reckon {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "executor/comm/gradient_exchange.h"
-#include "kernels/optimizer.h"
+#include "kernels/optimizer/optimizer.h"
 
 // How ZeRO cuts state over ranks: the elements of a block, one behind the other, in equal parts,
 // one a rank; behind the last element zeros fill the last part up. So a rank holds 1 / ranks of a

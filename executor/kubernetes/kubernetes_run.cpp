@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "executor/kubernetes/watched_run.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "sim/base/check.h"
 
 namespace reckon::kubernetes {

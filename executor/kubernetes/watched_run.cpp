@@ -7,7 +7,7 @@
 
 #include "executor/kubernetes/pods/pod_log.h"
 #include "executor/launch/rank_kinds.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 
 namespace reckon::kubernetes {
 namespace {

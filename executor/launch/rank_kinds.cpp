@@ -1,6 +1,6 @@
 #include "executor/launch/rank_kinds.h"
 
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "sim/scenario/rank_places.h"
 
 namespace reckon {

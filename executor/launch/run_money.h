@@ -5,7 +5,7 @@
 
 #include "executor/launch/gang.h"
 #include "executor/launch/run_files.h"
-#include "sim/measurement/run_spending.h"
+#include "sim/measurement/run/spending.h"
 
 namespace reckon {
 

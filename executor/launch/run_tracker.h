@@ -11,7 +11,7 @@
 #include "sim/forecast/forecast.h"
 #include "sim/measurement/live_forecast.h"
 #include "sim/measurement/measurements.h"
-#include "sim/measurement/run_spending.h"
+#include "sim/measurement/run/spending.h"
 
 // A run as whoever watches it sees it, wherever its processes are.
 namespace reckon {

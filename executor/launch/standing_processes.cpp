@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "executor/train/records/orders.h"
 #include "sim/scenario/resolve/training/workers.h"
 #include "sim/scenario/restart.h"

@@ -15,8 +15,8 @@
 #include "executor/train/parallel/rank_model.h"
 #include "executor/train/parameters.h"
 #include "executor/train/products/aligned_buffer.h"
+#include "executor/train/recipe/schedule.h"
 #include "executor/train/rounding.h"
-#include "executor/train/schedule.h"
 #include "sim/base/diagnostic.h"
 
 // Runs a ModelGraph: forward, backward. Float trains; double is the reference that float is held

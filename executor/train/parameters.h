@@ -71,7 +71,8 @@ ParameterLayout layout_of_layers(const ModelGraph& model, const ParameterLayout&
                                  const std::function<bool(std::size_t layer)>& has);
 
 /// What checkpoints call the part of an optimizer's state that belongs to a parameter, as PyTorch's
-/// optimizers do: buffer `k` of FlatOptimizer::state(), which has `buffers` (kernels/optimizer.h).
+/// optimizers do: buffer `k` of FlatOptimizer::state(), which has `buffers`
+/// (kernels/optimizer/optimizer.h).
 std::string optimizer_tensor(const std::string& parameter, std::size_t k, std::size_t buffers);
 
 }  // namespace reckon

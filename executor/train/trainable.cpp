@@ -4,12 +4,12 @@
 
 #include <utility>
 
-#include "executor/train/device_layers.h"
-#include "executor/train/device_layouts.h"
+#include "executor/train/device/layers.h"
+#include "executor/train/device/layouts.h"
 #include "executor/train/graph_runtime.h"
 #include "executor/train/parallel/rank_model.h"
 #include "executor/train/pulled_tables.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "sim/step/network/collectives_cpu.h"
 
 namespace reckon {

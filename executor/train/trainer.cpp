@@ -10,7 +10,7 @@
 #include "executor/train/data/loader.h"
 #include "executor/train/initialise.h"
 #include "executor/train/lap.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "sim/base/check.h"
 #include "sim/scenario/restart.h"
 

@@ -16,8 +16,8 @@
 #include "executor/cuda/open_device.h"
 #include "executor/cuda/runtime/layouts.h"
 #include "executor/cuda/runtime/runtime.h"
-#include "executor/train/device_layouts.h"
-#include "executor/train/recipe.h"
+#include "executor/train/device/layouts.h"
+#include "executor/train/recipe/recipe.h"
 #endif
 
 namespace reckon::worker {

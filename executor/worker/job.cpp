@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "executor/train/records/run_directory.h"
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainable.h"

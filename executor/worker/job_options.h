@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "executor/comm/rendezvous/worker_identity.h"
-#include "executor/train/device_wish.h"
+#include "executor/train/device/wish.h"
 #include "sim/base/quantity.h"
 #include "sim/scenario/spec/workload.h"
 

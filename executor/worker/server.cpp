@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "executor/train/pulled_tables.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainer.h"
 #include "executor/worker/meeting.h"

@@ -10,7 +10,7 @@
 
 #include "executor/train/checkpoint/recovery.h"
 #include "executor/train/checkpoint/tensor_reader.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/standard_streams.h"
 #include "sim/base/unit_text.h"

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "executor/train/checkpoint/recovery.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "executor/worker/session.h"
 #include "sim/base/standard_streams.h"
 #include "sim/base/unit_text.h"

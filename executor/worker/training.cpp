@@ -16,7 +16,7 @@
 #include "executor/train/layouts/layout_training.h"
 #include "executor/train/products/matrix.h"
 #include "executor/train/pulled_tables.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "executor/train/records/orders.h"
 #include "executor/train/records/progress.h"
 #include "executor/train/records/run_lock.h"

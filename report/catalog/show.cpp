@@ -5,7 +5,7 @@
 
 #include "report/catalog/rows.h"
 #include "sim/catalog/catalog_lookup.h"
-#include "sim/catalog/catalog_text.h"
+#include "sim/catalog/files/text.h"
 
 namespace reckon {
 namespace {

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "exchange/bills/bill_ledger.h"
-#include "sim/measurement/run_diff.h"
+#include "sim/measurement/run/diff.h"
 
 namespace reckon {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/check.h"
-#include "sim/catalog/catalog_build.h"
+#include "sim/catalog/build/build.h"
 #include "sim/catalog/convergence_laws.h"
 
 namespace reckon {

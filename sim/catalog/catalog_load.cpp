@@ -9,8 +9,8 @@
 #include <tuple>
 
 #include "sim/base/check.h"
+#include "sim/catalog/build/build.h"
 #include "sim/catalog/catalog.h"
-#include "sim/catalog/catalog_build.h"
 
 namespace reckon {
 namespace {

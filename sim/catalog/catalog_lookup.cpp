@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/catalog/catalog_text.h"
+#include "sim/catalog/files/text.h"
 
 namespace reckon {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/measurement/run_diff.h"
+#include "sim/measurement/run/diff.h"
 
 namespace reckon {
 namespace {

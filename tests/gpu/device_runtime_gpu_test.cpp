@@ -2,7 +2,7 @@
 
 #include "executor/cuda/exchange/all_reduce.h"
 #include "executor/train/networks.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "gpu/device.h"
 
 using namespace reckon;

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "gpu/device.h"
-#include "kernels/gradient_norm.h"
+#include "kernels/optimizer/gradient_norm.h"
 #include "kernels/reference/layers.h"
 
 using namespace reckon;

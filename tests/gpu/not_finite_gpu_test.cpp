@@ -5,7 +5,7 @@
 #include <set>
 
 #include "executor/cuda/layers/runner.h"
-#include "executor/train/device_layers.h"
+#include "executor/train/device/layers.h"
 #include "executor/train/gradient_cases.h"
 #include "executor/train/layers/layer_runner.h"
 #include "executor/train/parameters.h"

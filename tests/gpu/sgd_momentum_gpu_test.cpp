@@ -1,5 +1,5 @@
 #include "gpu/device.h"
-#include "kernels/sgd_momentum.h"
+#include "kernels/optimizer/sgd_momentum.h"
 
 using namespace reckon;
 

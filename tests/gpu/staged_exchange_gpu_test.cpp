@@ -4,7 +4,7 @@
 #include "executor/cuda/exchange/all_reduce.h"
 #include "executor/cuda/runtime/runtime.h"
 #include "executor/train/networks.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "gpu/device.h"
 
 using namespace reckon;

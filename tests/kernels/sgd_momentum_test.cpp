@@ -1,4 +1,4 @@
-#include "kernels/sgd_momentum.h"
+#include "kernels/optimizer/sgd_momentum.h"
 
 #include <catch2/catch.hpp>
 

@@ -7,7 +7,7 @@
 #include "executor/comm/gradient_scaling.h"
 #include "executor/cuda/exchange/optimizer.h"
 #include "executor/cuda/memory/parameters.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "sim/base/check.h"
 #include "sim/step/buckets.h"
 

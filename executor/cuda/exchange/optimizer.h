@@ -2,8 +2,8 @@
 #include <cuda_runtime.h>
 
 #include "executor/cuda/memory/buffers.h"
-#include "kernels/gradient_norm.h"
-#include "kernels/optimizer.h"
+#include "kernels/optimizer/gradient_norm.h"
+#include "kernels/optimizer/optimizer.h"
 
 // An optimizer's update in a device's memory, as exchanges there call it.
 namespace reckon::cuda {

@@ -8,7 +8,7 @@
 #include "executor/comm/zero_steps.h"
 #include "executor/cuda/exchange/optimizer.h"
 #include "executor/cuda/exchange/zero_shard.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "kernels/elementwise.h"
 #include "sim/base/check.h"
 

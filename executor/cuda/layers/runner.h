@@ -75,7 +75,7 @@ class DeviceRunner {
 template <class E>
 using DeviceRunnerPtr = std::unique_ptr<DeviceRunner<E>>;
 
-/// reason_not_on_device() (executor/train/device_layers.h) must be "".
+/// reason_not_on_device() (executor/train/device/layers.h) must be "".
 template <class E>
 DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& geometry);
 

@@ -6,7 +6,7 @@
 #include "executor/cuda/runtime/logit_strides.h"
 #include "executor/cuda/runtime/losses.h"
 #include "executor/cuda/runtime/tensor_sums.h"
-#include "executor/train/device_layers.h"
+#include "executor/train/device/layers.h"
 #include "sim/base/check.h"
 #include "sim/model/shapes.h"
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/train/schedule.h"
+#include "executor/train/recipe/schedule.h"
 
 namespace reckon::cuda {
 

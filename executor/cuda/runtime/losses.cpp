@@ -1,6 +1,6 @@
 #include "executor/cuda/runtime/losses.h"
 
-#include "executor/train/device_layers.h"
+#include "executor/train/device/layers.h"
 #include "sim/base/check.h"
 
 namespace reckon::cuda {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "executor/cuda/memory/buffers.h"
-#include "executor/train/schedule.h"
+#include "executor/train/recipe/schedule.h"
 
 namespace reckon::cuda {
 

@@ -4,7 +4,7 @@
 
 #include "executor/comm/zero_exchange.h"
 #include "executor/cuda/runtime/graph.h"
-#include "executor/train/device_layers.h"
+#include "executor/train/device/layers.h"
 #include "executor/train/step_runtime.h"
 
 // The runtime of a ModelGraph on one CUDA device. In bf16 and fp16, activations, their gradients

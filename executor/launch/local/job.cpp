@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 
 namespace reckon {
 

@@ -5,7 +5,7 @@
 
 #include "executor/launch/local/local_run.h"
 #include "executor/train/checkpoint/checkpoint_set.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon {

@@ -4,7 +4,7 @@
 
 #include "executor/launch/local/local_run.h"
 #include "executor/launch/rank_kinds.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/check.h"
 #include "sim/step/step.h"

@@ -3,7 +3,7 @@
 #include "executor/cuda/layers/runner.h"
 #include "executor/probe/device/device_probe.h"
 #include "executor/probe/model_layers.h"
-#include "executor/train/device_layers.h"
+#include "executor/train/device/layers.h"
 
 namespace reckon {
 namespace {

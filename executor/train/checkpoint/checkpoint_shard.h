@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "executor/train/checkpoint/tensor_slice.h"
-#include "executor/train/training_recipe.h"
+#include "executor/train/recipe/training_recipe.h"
 #include "sim/base/quantity.h"
 
 // One rank's part of a checkpoint, or a trained model: a safetensors file (safetensors.h) of slices

@@ -3,7 +3,7 @@
 
 #include "executor/comm/zero_shards.h"
 #include "executor/train/parameters.h"
-#include "executor/train/schedule.h"
+#include "executor/train/recipe/schedule.h"
 #include "sim/model/graph.h"
 
 // The blocks in which ZeRO exchanges a network's state, and when passes use them.

@@ -8,7 +8,7 @@
 #include "executor/train/layouts/pipeline/runtime.h"
 #include "executor/train/layouts/pipeline/stages.h"
 #include "executor/train/layouts/sharded_runtime.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 
 namespace reckon {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "executor/train/checkpoint/checkpoint_shard.h"
 #include "executor/train/parameters.h"
-#include "executor/train/recipe.h"
-#include "executor/train/training_recipe.h"
+#include "executor/train/recipe/recipe.h"
+#include "executor/train/recipe/training_recipe.h"
 #include "sim/scenario/plan.h"
 
 namespace reckon {

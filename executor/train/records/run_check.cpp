@@ -10,7 +10,7 @@
 #include "executor/train/checkpoint/durable_file.h"
 #include "executor/train/records/measurement_log.h"
 #include "executor/train/records/run_directory.h"
-#include "sim/measurement/run_diff.h"
+#include "sim/measurement/run/diff.h"
 #include "sim/scenario/artifact/artifact.h"
 
 namespace reckon {

@@ -71,10 +71,11 @@ constexpr auto words_of(Optimizer) {
                     Word<Optimizer>{"muon", Optimizer::muon}};
 }
 
-/// What a real run does in each step, complete. The rules: kernels/sgd_momentum.h, kernels/adamw.h.
+/// What a real run does in each step, complete. The rules: kernels/optimizer/sgd_momentum.h,
+/// kernels/optimizer/adamw.h.
 struct PlannedOptimizer {
   double learning_rate = 0.1, momentum = 0.9;  // factor on the update; share that is kept each step
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // AdamW's, as in kernels/adamw.h
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  // AdamW's, as in kernels/optimizer/adamw.h
   double weight_decay = 0;
   double clip_norm = 0;  // L2 norm of the gradient at most; 0: none
   LearningRateSchedule schedule = LearningRateSchedule::constant;

@@ -9,7 +9,7 @@
 #include <xxhash.h>
 
 #include "executor/comm/gradient_exchange.h"
-#include "kernels/optimizer.h"
+#include "kernels/optimizer/optimizer.h"
 
 // The smallest model that trains: y = w . x, squared error, in "layers" of unequal size. A sample
 // is a function of its number, so any cut into workers and steps sees the same data.

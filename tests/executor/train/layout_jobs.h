@@ -12,7 +12,7 @@
 #include "executor/comm/thread_communicator.h"
 #include "executor/train/layouts/layout_training.h"
 #include "executor/train/networks.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 
 // Small jobs under any layout, their ranks as threads.
 namespace reckon::test {

@@ -9,7 +9,7 @@
 #include "executor/comm/all_reduce_exchange.h"
 #include "executor/comm/thread_communicator.h"
 #include "executor/train/networks.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "executor/train/trainer.h"
 #include "sim/base/random.h"
 

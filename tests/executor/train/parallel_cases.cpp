@@ -14,7 +14,7 @@
 #include "executor/train/data/samples.h"
 #include "executor/train/graph_runtime.h"
 #include "executor/train/initialise.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 
 namespace reckon::test {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/optimizer.h"
+#include "kernels/optimizer/optimizer.h"
 #include "sim/model/graph.h"
 #include "sim/scenario/layout.h"
 

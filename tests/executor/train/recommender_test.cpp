@@ -11,7 +11,7 @@
 #include "executor/comm/thread_communicator.h"
 #include "executor/train/data/order.h"
 #include "executor/train/pulled_tables.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 #include "executor/train/trainer.h"
 #include "sim/model/zoo/builder.h"
 #include "sim/step/servers/placement.h"

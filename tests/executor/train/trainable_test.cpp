@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "executor/train/device_wish.h"
-#include "executor/train/recipe.h"
+#include "executor/train/device/wish.h"
+#include "executor/train/recipe/recipe.h"
 #include "support/scenario_text.h"
 
 using namespace reckon;

@@ -11,7 +11,7 @@
 #include "executor/train/initialise.h"
 #include "executor/train/layout_jobs.h"
 #include "executor/train/networks.h"
-#include "executor/train/recipe.h"
+#include "executor/train/recipe/recipe.h"
 
 using namespace reckon;
 

@@ -1,4 +1,4 @@
-#include "sim/measurement/run_bill.h"
+#include "sim/measurement/run/bill.h"
 
 #include <catch2/catch.hpp>
 

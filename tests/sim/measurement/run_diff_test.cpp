@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "sim/measurement/run_diff.h"
+#include "sim/measurement/run/diff.h"
 
 namespace reckon {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/measurement/run_spending.h"
+#include "sim/measurement/run/spending.h"
 
 #include <catch2/catch.hpp>
 

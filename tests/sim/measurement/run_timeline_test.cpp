@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "sim/measurement/run_timeline.h"
+#include "sim/measurement/run/timeline.h"
 
 namespace reckon {
 namespace {

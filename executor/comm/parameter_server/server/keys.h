@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "executor/comm/gradient_exchange.h"
-#include "kernels/optimizer.h"
+#include "kernels/optimizer/optimizer.h"
 #include "sim/step/table_rows.h"
 
 // Which parameter server owns which keys (positions of the flat buffer).

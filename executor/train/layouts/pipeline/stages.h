@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "executor/train/parameters.h"
-#include "executor/train/schedule.h"
+#include "executor/train/recipe/schedule.h"
 #include "sim/model/graph.h"
 #include "sim/scenario/layout.h"
 

@@ -1,0 +1,81 @@
+#include "executor/train/device/layers.h"
+
+#include <fmt/format.h>
+
+#include "sim/model/shapes.h"
+
+namespace reckon {
+
+std::string reason_not_on_device(const Layer& layer, std::span<const Layer> layers) {
+  const auto input = [&](std::size_t k) -> const Layer& { return layers[index(layer.inputs[k])]; };
+  constexpr const char* kNone = "";
+  return std::visit(
+      overloaded{
+          [&](const Conv2d&) { return kNone; },
+          [&](const Dropout&) { return kNone; },
+          [&](const Embedding&) {
+            return std::holds_alternative<InputLayer>(input(0).op) ? kNone
+                                                                   : "does not read the input";
+          },
+          [&](const Attention& a) {
+            return a.alibi ? "has ALiBi" : a.head_width > 256 ? "has heads wider than 256" : kNone;
+          },
+          [&](const Multiply&) { return kNone; },
+          [&](const Add&) {
+            return input(0).output == input(1).output ? kNone : "adds a number a channel";
+          },
+          [&](const SoftmaxCrossEntropy&) { return kNone; },
+          [&](const MeanSquaredError&) { return kNone; },
+          [&](const SelectTokens&) { return kNone; },
+          [&](const ScaleBy&) { return kNone; },
+          [&](const PositionEmbedding&) { return kNone; },
+          [&](const InputLayer&) { return kNone; },
+          [&](const Linear&) { return kNone; },
+          [&](const BatchNorm&) { return kNone; },
+          [&](const LayerNorm&) { return kNone; },
+          [&](const RmsNorm&) { return kNone; },
+          [&](const Activation&) { return kNone; },
+          [&](const Pool2d&) { return kNone; },
+          [&](const GlobalAveragePool&) { return kNone; },
+          [&](const Flatten&) { return kNone; },
+          [&](const RotaryEmbedding&) { return kNone; },
+          [&](const auto&) { return "has no CUDA kernel"; }},
+      layer.op);
+}
+
+bool is_device_loss(const LayerOp& op) {
+  return std::holds_alternative<SoftmaxCrossEntropy>(op) ||
+         std::holds_alternative<MeanSquaredError>(op);
+}
+
+std::vector<double> loss_weights(const ModelGraph& model) {
+  const auto layers = model.layers();
+  std::vector<double> weights(layers.size());
+  weights.back() = 1;
+  for (std::size_t i = layers.size(); i-- > 0;) {
+    if (weights[i] == 0 || is_device_loss(layers[i].op)) continue;
+    const auto* scaled = std::get_if<ScaleBy>(&layers[i].op);
+    if (scaled == nullptr && !std::holds_alternative<Add>(layers[i].op)) return {};
+    for (const LayerId input : layers[i].inputs)
+      weights[index(input)] += weights[i] * (scaled != nullptr ? scaled->factor : 1);
+  }
+  return weights;
+}
+
+Diagnostics cannot_run_on_device(const ModelGraph& model) {
+  Diagnostics errors;
+  for (const Layer& layer : model.layers()) {
+    const std::string reason = reason_not_on_device(layer, model.layers());
+    if (reason.empty()) continue;
+    errors.push_back({.what = fmt::format("layer '{}' ({}) {}: it cannot be trained on a device",
+                                          layer.name, kind_name(layer.op), reason),
+                      .hint = "--device cpu trains it"});
+  }
+  if (loss_weights(model).empty())
+    errors.push_back({.what = "the model does not end in softmax cross entropies and squared "
+                              "errors, or sums of them: it cannot be trained on a device",
+                      .hint = "--device cpu trains it"});
+  return errors;
+}
+
+}  // namespace reckon
