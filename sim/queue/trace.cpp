@@ -40,10 +40,11 @@ constexpr std::size_t kMostJobsOfSeries = 200'000;
 
 void warn_of_starved(const KarpenterAnswer& made, std::vector<std::string>& warnings) {
   if (made.hopeless > 0)
-    warnings.push_back(fmt::format(
-        "{} of the jobs never ended: each was evicted {} times in a row before it could end or save "
-        "a checkpoint. Give them `doNotDisrupt: true` or a shorter `checkpoint`",
-        made.hopeless, kMostInVain));
+    warnings.push_back(
+        fmt::format("{} of the jobs never ended: each was evicted {} times in a row before it "
+                    "could end or save "
+                    "save a checkpoint. Give them `doNotDisrupt: true` or a shorter `checkpoint`",
+                    made.hopeless, kMostInVain));
   if (made.starved > made.hopeless)
     warnings.push_back(
         fmt::format("{} of the jobs still wait for nodes when nothing runs any more: the limits "

@@ -31,10 +31,10 @@ struct KarpenterAnswer {
   double empty = 0, several = 0, single = 0;  // nodes that consolidation took, by how
   double replacements = 0;                    // nodes that it made for them
   std::optional<double> reclaims;             // nodes that the provider took; where some are spot
-  std::optional<double> drifted;             // nodes that were replaced for drift; where it is said
-  std::optional<double> refused;             // requests for want of capacity; where some are spot
-  double starved = 0;   // jobs that fit a node and never ended
-  double hopeless = 0;  // of them, those that were always evicted before a checkpoint
+  std::optional<double> drifted;  // nodes that were replaced for drift; where it is said
+  std::optional<double> refused;  // requests for want of capacity; where some are spot
+  double starved = 0;             // jobs that fit a node and never ended
+  double hopeless = 0;            // of them, those that were always evicted before a checkpoint
   std::vector<NodesOfOffering> by_offering;  // the dearest in all first
 };
 KarpenterAnswer answer_of(const KarpenterRun& run, const KarpenterMarket& market);

@@ -251,8 +251,7 @@ SimDuration longest_stay(const JobRequest& job, const KarpenterMarket& market,
   const NodePoolSpec& spec = market.spec.node_pools[market.offerings[offering].node_pool];
   const bool stays = job.owner.do_not_disrupt.value_or(market.spec.do_not_disrupt);
   if (!spec.expire_after || (stays && !spec.termination_grace_period)) return SimDuration::max();
-  const SimDuration grace =
-      stays ? clock_or_never(*spec.termination_grace_period) : SimDuration{0};
+  const SimDuration grace = stays ? clock_or_never(*spec.termination_grace_period) : SimDuration{0};
   const SimDuration life = clock_or_never(*spec.expire_after);
   if (grace > SimDuration::max() - life) return SimDuration::max();
   const SimDuration comes = DelayLaw(market.delays[offering]).least();
@@ -260,8 +259,7 @@ SimDuration longest_stay(const JobRequest& job, const KarpenterMarket& market,
 }
 
 bool gets_on(const JobRequest& job, SimDuration stay, std::optional<Seconds> checkpoint) {
-  return std::get<FixedTime>(job.work).time <= stay ||
-         kept_work(stay, checkpoint) > SimDuration{0};
+  return std::get<FixedTime>(job.work).time <= stay || kept_work(stay, checkpoint) > SimDuration{0};
 }
 
 KarpenterRun run_karpenter(std::span<const JobRequest> jobs, const KarpenterMarket& market,

@@ -64,7 +64,8 @@ bool fits_node(const JobRequest& job, const KarpenterMarket& market, std::size_t
 /// How long a pod of the job may run at a time on a new node of the offering: from the least time
 /// that the node takes to come to its expireAfter, and for a pod that may not be evicted the
 /// terminationGracePeriod; SimDuration::max(): for ever.
-SimDuration longest_stay(const JobRequest& job, const KarpenterMarket& market, std::size_t offering);
+SimDuration longest_stay(const JobRequest& job, const KarpenterMarket& market,
+                         std::size_t offering);
 /// Does the job end, or keep a checkpoint, in so long?
 bool gets_on(const JobRequest& job, SimDuration stay, std::optional<Seconds> checkpoint);
 
