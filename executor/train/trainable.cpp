@@ -24,11 +24,8 @@ struct Problems {
 
 /// What of a layout that cuts state or model the ranks of reckon-worker do not run.
 void refuse_layout(const PlannedWorkload& job, Problems& problems) {
-  const Layout l = layout_of(job);
-  for (Diagnostic& problem : model_parallel_problems(job.model, l))
+  for (Diagnostic& problem : model_parallel_problems(job.model, layout_of(job)))
     problems.all.push_back(std::move(problem));
-  if (l.offload_optimizer)
-    problems.add("the worker does not offload the optimizer", "leave offload_optimizer out");
 }
 
 /// What of the ways to go on after a loss the launcher and its workers do not know.

@@ -155,12 +155,12 @@ __global__ void scatter_kernel(Windows windows, std::int64_t stride_of_row, cons
 
 template <class E>
 __global__ void permute_kernel(std::int64_t in, std::int64_t points, std::int64_t stride_of_row,
-                               const float* weight, E* to, std::int64_t n) {
+                               const E* weight, E* to, std::int64_t n) {
   const std::int64_t i = global_index();
   if (i >= n) return;
   const std::int64_t o = i / stride_of_row, j = i % stride_of_row;
   const std::int64_t c = j % in, point = j / in;
-  to[i] = point < points ? from_float<E>(weight[(o * in + c) * points + point]) : E{};
+  to[i] = point < points ? weight[(o * in + c) * points + point] : E{};
 }
 
 __global__ void add_permuted_kernel(std::int64_t in, std::int64_t points,
@@ -247,7 +247,7 @@ cudaError_t scatter_patches(const WindowShape& s, std::int64_t stride_of_row, co
 
 template <class E>
 cudaError_t permute_weight(std::int64_t out, std::int64_t in, std::int64_t points,
-                           std::int64_t stride_of_row, const float* weight, E* to,
+                           std::int64_t stride_of_row, const E* weight, E* to,
                            cudaStream_t stream) {
   const std::int64_t n = out * stride_of_row;
   return launch(permute_kernel<E>, dim3(blocks_for(n, kWindowThreads)), dim3(kWindowThreads), 0,
@@ -274,7 +274,7 @@ cudaError_t add_permuted_gradient(std::int64_t out, std::int64_t in, std::int64_
   template cudaError_t scatter_patches<E>(const WindowShape&, std::int64_t, const E*, E*, bool,    \
                                           cudaStream_t);                                           \
   template cudaError_t permute_weight<E>(std::int64_t, std::int64_t, std::int64_t, std::int64_t,   \
-                                         const float*, E*, cudaStream_t)
+                                         const E*, E*, cudaStream_t)
 RECKON_POOL_FOR(float);
 RECKON_POOL_FOR(Bf16);
 RECKON_POOL_FOR(Half);

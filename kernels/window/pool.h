@@ -48,11 +48,11 @@ template <class E>
 [[nodiscard]] cudaError_t scatter_patches(const WindowShape& s, std::int64_t stride_of_row,
                                           const E* columns, E* dx, bool accumulate,
                                           cudaStream_t stream);
-/// Weights (out, in, points) in float -> (out, stride_of_row) as patches have them: (points, in),
-/// then zeros.
+/// Weights (out, in, points) -> (out, stride_of_row) as patches have them: (points, in), then
+/// zeros.
 template <class E>
 [[nodiscard]] cudaError_t permute_weight(std::int64_t out, std::int64_t in, std::int64_t points,
-                                         std::int64_t stride_of_row, const float* weight, E* to,
+                                         std::int64_t stride_of_row, const E* weight, E* to,
                                          cudaStream_t stream);
 /// gradient (out, in, points) += permuted (out, stride_of_row)
 [[nodiscard]] cudaError_t add_permuted_gradient(std::int64_t out, std::int64_t in,

@@ -1,12 +1,9 @@
-#include "executor/cuda/runtime/layouts.h"
+#include "gpu/device_layouts.h"
 
 #include "executor/train/parallel_networks.h"
-#include "executor/train/resumed_layouts.h"
-#include "gpu/device.h"
 #include "sim/model/finetune.h"
 
-// Ranks that cut state or model, as threads that share one device (or its emulator) and exchange
-// through the host's memory, against ranks on CPUs and against one rank.
+// Ranks that cut state or model, against ranks on CPUs and against one rank.
 using namespace reckon;
 using namespace reckon::test;
 
@@ -14,62 +11,11 @@ namespace {
 
 using enum PipelineSchedule;
 
-RankMaker device_maker(cuda::DevicePrecision precision) {
-  return [precision] {
-    return cuda::make_device_layouts(
-        precision, nullptr, [](Communicator& hosts) { return cuda::make_staged_group(hosts); });
-  };
-}
-
-std::vector<LayoutRun> on_device(const PlannedWorkload& job, std::int64_t steps,
-                                 cuda::DevicePrecision precision = cuda::DevicePrecision::fp32) {
-  return train_under(job, steps, {}, LossScale::kFirst, device_maker(precision));
-}
-
-ModelGraph tiny_gpt(double dropout = 0.1, int layers = 2) {
-  auto made = make_transformer("gpt2", {.layers = layers,
-                                        .hidden = 16,
-                                        .heads = 2,
-                                        .vocabulary = 29,
-                                        .sequence_length = 8,
-                                        .positions = 8,
-                                        .dropout = dropout});
-  return std::move(*made);
-}
-
-void check_same(const std::vector<LayoutRun>& a, const std::vector<LayoutRun>& b) {
-  REQUIRE(a.size() == b.size());
-  for (std::size_t rank = 0; rank < a.size(); ++rank) {
-    CHECK(a[rank].losses == b[rank].losses);
-    CHECK(a[rank].parameters == b[rank].parameters);
-  }
-}
-
 /// What another order of sums may move a parameter by, as in zero_test.cpp: each gradient is a sum
 /// of `summands` parts that together are at most 1 in size [Higham 2002, Sec. 4.2].
 double bound_of_order(const PlannedWorkload& job, std::int64_t steps, int summands) {
   const PlannedOptimizer& o = job.optimizer_settings;
   return double(steps) * o.learning_rate / (1 - o.momentum) * (summands - 1) * 0x1p-24;
-}
-
-/// What rounding may change of what a few steps of SGD move: a gradient has the share of an error
-/// that device_runtime_gpu_test.cpp derives, of forty tensors rounded on the way there and back,
-/// and steps move straight on. `u`: roundoff of a step's sums.
-void check_moved(const std::vector<LayoutRun>& runs, const std::vector<LayoutRun>& others,
-                 const PlannedWorkload& job, double u = 0x1p-22) {
-  const double share = 4 * 2 * std::sqrt(80.0) * u / 2;
-  auto as_floats = job;
-  as_floats.precision = Precision::fp32;
-  const auto first = whole_of(train_under(as_floats, 0));
-  const auto there = whole_of(runs), here = whole_of(others);
-  std::vector<double> moved_there, moved_here;
-  for (const auto& [name, values] : first)
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      moved_there.push_back(double{there.at(name)[i]} - double{values[i]});
-      moved_here.push_back(double{here.at(name)[i]} - double{values[i]});
-    }
-  check_share(moved_there, moved_here, share);
-  check_losses(runs[0], others[0], share);
 }
 
 }  // namespace
@@ -80,13 +26,13 @@ TEST_CASE("devices under every stage of ZeRO take the steps of whole state, bit 
   const int ranks = GENERATE(2, 4);
   const auto job = small_job(tiny_gpt(), optimizer, optimizer == Optimizer::adamw ? 1e-3 : 0.1, 8);
   const int own = 8 / ranks;
-  const auto plain = on_device(under(job, {.data = ranks}, own), 3);
-  CHECK(plain[0].parameters != on_device(under(job, {.data = ranks}, own), 0)[0].parameters);
+  const auto plain = on_devices(under(job, {.data = ranks}, own), 3);
+  CHECK(plain[0].parameters != on_devices(under(job, {.data = ranks}, own), 0)[0].parameters);
   if (optimizer == Optimizer::sgd_momentum)
     check_moved(plain, train_under(under(job, {.data = ranks}, own), 3), under(job, {}, 8));
   for (const int stage : {1, 2, 3}) {
     INFO("stage " << stage << " on " << ranks << " ranks");
-    check_same(on_device(under(job, {.data = ranks, .zero_stage = stage}, own), 3), plain);
+    check_same(on_devices(under(job, {.data = ranks, .zero_stage = stage}, own), 3), plain);
   }
 }
 
@@ -94,22 +40,22 @@ TEST_CASE("devices under ZeRO accumulate, clip and recompute as one rank does") 
   require_device();
   auto job = small_job(tiny_gpt(), Optimizer::sgd_momentum, 0.1, 8);
   job.optimizer_settings.clip_norm = 0.5;
-  const auto alone = on_device(under(job, {.data = 1}, 8), 3);
+  const auto alone = on_devices(under(job, {.data = 1}, 8), 3);
   for (const int stage : {1, 2, 3}) {
     INFO("stage " << stage);
     const auto cut = under(job, {.data = 2, .zero_stage = stage, .recompute = Recompute::full}, 2);
     CHECK(cut.strategy.layout.micro_batches == 2);
-    const auto runs = on_device(cut, 3);
+    const auto runs = on_devices(cut, 3);
     for (const LayoutRun& run : runs) {
       CHECK(run.parameters == runs[0].parameters);
       check_losses(run, alone[0], 1e-5);
       CHECK(largest_difference(run.parameters, alone[0].parameters) <= bound_of_order(job, 3, 8));
     }
     check_moved(runs, train_under(cut, 3), under(job, {}, 8));
-    check_same(on_device(cut, 3), runs);  // twice, the same bits
+    check_same(on_devices(cut, 3), runs);  // twice, the same bits
     auto waited = cut;
     waited.strategy.layout.overlap = false;
-    check_same(on_device(waited, 3), runs);
+    check_same(on_devices(waited, 3), runs);
   }
 }
 
@@ -119,24 +65,24 @@ TEST_CASE("devices under ZeRO keep frozen weights, batch norms and 16 bits as wh
     auto model = with_lora(tiny_gpt(0), {.rank = 2});
     REQUIRE(model);
     const auto job = small_job(std::move(*model), Optimizer::adamw, 1e-2, 4);
-    const auto plain = on_device(under(job, {.data = 2}, 2), 3);
+    const auto plain = on_devices(under(job, {.data = 2}, 2), 3);
     for (const int stage : {1, 2, 3})
-      check_same(on_device(under(job, {.data = 2, .zero_stage = stage}, 2), 3), plain);
+      check_same(on_devices(under(job, {.data = 2, .zero_stage = stage}, 2), 3), plain);
   }
   SECTION("convolutions and batch norms") {
     const auto job = small_job(small_resnet(), Optimizer::sgd_momentum, 0.05, 4);
-    const auto plain = on_device(under(job, {.data = 2}, 2), 2);
+    const auto plain = on_devices(under(job, {.data = 2}, 2), 2);
     for (const int stage : {1, 2, 3})
-      check_same(on_device(under(job, {.data = 2, .zero_stage = stage}, 2), 2), plain);
+      check_same(on_devices(under(job, {.data = 2, .zero_stage = stage}, 2), 2), plain);
   }
   SECTION("16 bits") {
     auto job = small_job(tiny_gpt(), Optimizer::adamw, 1e-3, 4);
     job.precision = GENERATE(Precision::bf16, Precision::fp16);
     const auto precision = job.precision == Precision::bf16 ? cuda::DevicePrecision::bf16
                                                             : cuda::DevicePrecision::fp16;
-    const auto plain = on_device(under(job, {.data = 2}, 2), 3, precision);
+    const auto plain = on_devices(under(job, {.data = 2}, 2), 3, precision);
     for (const int stage : {1, 2, 3})
-      check_same(on_device(under(job, {.data = 2, .zero_stage = stage}, 2), 3, precision), plain);
+      check_same(on_devices(under(job, {.data = 2, .zero_stage = stage}, 2), 3, precision), plain);
   }
 }
 
@@ -144,30 +90,30 @@ TEST_CASE("stages on devices train what one device trains that accumulates, bit 
   require_device();
   const auto job = GENERATE(small_job(small_mlp(4), Optimizer::adamw, 1e-2, 8),
                             small_job(small_resnet(), Optimizer::sgd_momentum, 0.05, 4));
-  const auto expected = whole_of(on_device(under(job, {}, 2), 2));
+  const auto expected = whole_of(on_devices(under(job, {}, 2), 2));
   for (const Layout& layout : {Layout{.pipeline = 2, .schedule = gpipe},
                                Layout{.pipeline = 2, .schedule = one_forward_one_backward}})
-    check_close(whole_of(on_device(under(job, layout, 2), 2)), expected, 0);
+    check_close(whole_of(on_devices(under(job, layout, 2), 2)), expected, 0);
 }
 
 TEST_CASE("every schedule on devices gives the same bits, with parts of stages and 16 bits") {
   require_device();
   auto job = small_job(small_mlp(8), Optimizer::sgd_momentum, 0.05, 8);
-  const auto expected = whole_of(on_device(under(job, {}, 2), 2));
+  const auto expected = whole_of(on_devices(under(job, {}, 2), 2));
   for (const Layout& layout : {Layout{.pipeline = 4, .schedule = one_forward_one_backward},
                                Layout{.pipeline = 2, .schedule = interleaved, .interleave = 2},
                                Layout{.pipeline = 4, .schedule = interleaved, .interleave = 2}})
-    check_close(whole_of(on_device(under(job, layout, 2), 2)), expected, 0);
+    check_close(whole_of(on_devices(under(job, layout, 2), 2)), expected, 0);
   job.precision = Precision::bf16;
   constexpr auto bf16 = cuda::DevicePrecision::bf16;
-  check_close(whole_of(on_device(under(job, {.pipeline = 2}, 2), 2, bf16)),
-              whole_of(on_device(under(job, {}, 2), 2, bf16)), 0);
+  check_close(whole_of(on_devices(under(job, {.pipeline = 2}, 2), 2, bf16)),
+              whole_of(on_devices(under(job, {}, 2), 2, bf16)), 0);
 }
 
 TEST_CASE("a table that stages on devices share is one, under ZeRO and recomputation, too") {
   require_device();
   const auto job = small_job(tiny_gpt(), Optimizer::sgd_momentum, 0.1, 8);
-  const auto alone = on_device(under(job, {}, 8), 2);
+  const auto alone = on_devices(under(job, {}, 8), 2);
   for (const int stage : {0, 1, 2, 3})
     for (const bool again : {false, true}) {
       if (again && stage < 3) continue;
@@ -177,11 +123,11 @@ TEST_CASE("a table that stages on devices share is one, under ZeRO and recomputa
                           .zero_stage = stage,
                           .recompute = again ? Recompute::full : Recompute::none};
       const auto cut = under(job, layout, 2);
-      const auto runs = on_device(cut, 2);
+      const auto runs = on_devices(cut, 2);
       // 8 samples, which two stages have gradients of.
       check_close(whole_of(runs), whole_of(alone), bound_of_order(job, 2, 16));
       check_losses(runs[0], alone[0], 1e-5);
-      if (again) check_close(whole_of(on_device(cut, 2)), whole_of(runs), 0);  // the same bits
+      if (again) check_close(whole_of(on_devices(cut, 2)), whole_of(runs), 0);  // the same bits
       if (!again) check_moved(runs, train_under(cut, 2), under(job, {}, 8));
     }
 }
@@ -191,19 +137,19 @@ namespace {
 /// Two steps of tensor ranks on devices: those of one device, and of tensor ranks on CPUs.
 void check_tensor(const ModelGraph& model, int tensor, bool sequence_parallel) {
   const auto job = small_job(model, Optimizer::sgd_momentum, 0.1, 2);
-  const auto alone = on_device(under(job, {}, 2), 2);
+  const auto alone = on_devices(under(job, {}, 2), 2);
   const auto cut = under(job, {.tensor = tensor, .sequence_parallel = sequence_parallel}, 2);
-  const auto runs = on_device(cut, 2);
+  const auto runs = on_devices(cut, 2);
   check_moved(runs, alone, under(job, {}, 2));
   check_moved(runs, train_under(cut, 2), under(job, {}, 2));
-  if (sequence_parallel) check_close(whole_of(on_device(cut, 2)), whole_of(runs), 0);  // twice
+  if (sequence_parallel) check_close(whole_of(on_devices(cut, 2)), whole_of(runs), 0);  // twice
 }
 
 /// Two steps of a product are one device's.
 void check_product(const Layout& layout, int micro_batch) {
   auto job = small_job(parallel_llama(2), Optimizer::sgd_momentum, 0.1, 4);
   job.optimizer_settings.clip_norm = 0.5;
-  check_moved(on_device(under(job, layout, micro_batch), 2), on_device(under(job, {}, 4), 2),
+  check_moved(on_devices(under(job, layout, micro_batch), 2), on_devices(under(job, {}, 4), 2),
               under(job, {}, 4));
 }
 
@@ -252,7 +198,7 @@ TEST_CASE("stages of tensor ranks on devices in bf16 are those on CPUs, to its r
   auto job = small_job(parallel_llama(2), Optimizer::sgd_momentum, 0.1, 4);
   job.precision = Precision::bf16;
   const auto cut = under(job, {.tensor = 2, .pipeline = 2}, 2);
-  check_moved(on_device(cut, 2, cuda::DevicePrecision::bf16), train_under(cut, 2),
+  check_moved(on_devices(cut, 2, cuda::DevicePrecision::bf16), train_under(cut, 2),
               under(job, {}, 4), 0x1p-8);
 }
 

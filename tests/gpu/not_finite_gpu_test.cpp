@@ -194,7 +194,7 @@ Results run_on_device(const LayerCase& c, const Numbers& n) {
   cuda::DeviceBuffer<std::byte> scratch(runner->scratch_bytes());
   m.output = c.is_loss() ? nullptr : output.data();
   m.losses = c.is_loss() ? output.data() : nullptr;
-  m.weight = m.master = n.weight.empty() ? nullptr : weight.data();
+  m.weight = n.weight.empty() ? nullptr : weight.data();
   m.bias = n.bias.empty() ? nullptr : bias.data();
   m.weight_gradient = n.weight.empty() ? nullptr : weight_gradient.data();
   m.bias_gradient = n.bias.empty() ? nullptr : bias_gradient.data();

@@ -95,7 +95,7 @@ TEMPLATE_TEST_CASE("patches times permuted weights are a convolution, gradients 
   const std::size_t n = in_count(s), rows = out_points(s);
   const auto size = rows * static_cast<std::size_t>(stride);
   const DeviceArray x(small_numbers<E>(n, 1));
-  const DeviceArray w(small_numbers<float>(std::size_t(filters * s.channels * taps), 2));
+  const DeviceArray w(small_numbers<E>(std::size_t(filters * s.channels * taps), 2));
   const DeviceArray<E> columns(size), weight(std::size_t(filters * stride)), dx(n);
   finish(gpu::gather_patches(s, stride, x.data, columns.data, nullptr));
   finish(gpu::permute_weight(filters, s.channels, taps, stride, w.data, weight.data, nullptr));

@@ -61,10 +61,18 @@ class DeviceShardingExchange final : public ZeroExchange, ZeroParts {
   float* at(std::span<float> piece, const DeviceShard& block, std::size_t element) const {
     return piece.data() + (element - parameters_.range(block.piece).first);
   }
+  PieceMemory memory(const DeviceShard& block, std::span<float> piece) const {
+    return {.data = std::as_writable_bytes(piece).data(),
+            .first = parameters_.range(block.piece).first};
+  }
   void pack(const DeviceShard& block, const std::vector<ParameterRange>& ranges,
-            std::span<float> piece, std::span<float> to);
+            std::span<float> piece, std::span<float> to) {
+    queue_pack(memory(block, piece), ranges, std::as_writable_bytes(to), copies_.get());
+  }
   void unpack(const DeviceShard& block, const std::vector<ParameterRange>& ranges,
-              std::span<const float> from, std::span<float> piece);
+              std::span<const float> from, std::span<float> piece) {
+    queue_unpack(std::as_bytes(from), ranges, memory(block, piece), copies_.get());
+  }
   void gather(DeviceShard& block, const CutRanges& ranges, std::span<const float> own);
   std::span<float> own_values(DeviceShard& block, const CutRanges& ranges,
                               DeviceBuffer<float>& kept);
@@ -150,42 +158,10 @@ void DeviceShardingExchange::take_block(std::size_t of_them) {
 
 void DeviceShardingExchange::gradient_ready(ParameterRange range) {
   if (range.count == 0) return;
-  const std::size_t first = host_place(parameters_, range.first);
-  const auto behind = std::ranges::upper_bound(blocks_, first, {},
-                                               [](const DeviceShard& b) { return b.host.first; });
-  RECKON_CHECK(behind != blocks_.begin());
-  const auto block = std::prev(behind);
-  RECKON_CHECK(first < block->host.first + block->host.count);
-  const auto k = static_cast<std::size_t>(block - blocks_.begin());
+  const std::size_t k = block_of(blocks_, parameters_, range);
   if (!steps_->gradients_ready(k, range.count)) return;
-  check(cudaEventRecord(block->made->get(), stream_), "gradients");
+  check(cudaEventRecord(blocks_[k].made->get(), stream_), "gradients");
   steps_->all_ready(k);
-}
-
-void DeviceShardingExchange::pack(const DeviceShard& block,
-                                  const std::vector<ParameterRange>& ranges, std::span<float> piece,
-                                  std::span<float> to) {
-  std::size_t done = 0;
-  for (const ParameterRange& r : ranges) {
-    check(cudaMemcpyAsync(to.data() + done, at(piece, block, r.first), r.count * sizeof(float),
-                          cudaMemcpyDeviceToDevice, copies_.get()),
-          "a block's message");
-    done += r.count;
-  }
-  if (done < to.size())
-    check(cudaMemsetAsync(to.data() + done, 0, (to.size() - done) * sizeof(float), copies_.get()),
-          "a block's message");
-}
-
-void DeviceShardingExchange::unpack(const DeviceShard& block,
-                                    const std::vector<ParameterRange>& ranges,
-                                    std::span<const float> from, std::span<float> piece) {
-  for (const ParameterRange& r : ranges) {
-    check(cudaMemcpyAsync(at(piece, block, r.first), from.data(), r.count * sizeof(float),
-                          cudaMemcpyDeviceToDevice, copies_.get()),
-          "a block's message");
-    from = from.subspan(r.count);
-  }
 }
 
 void DeviceShardingExchange::reduce(std::size_t of_them) {
@@ -285,8 +261,8 @@ std::vector<KeptPart> DeviceShardingExchange::kept_parts() {
     for (std::size_t k = 0; k < block.state().size(); ++k)
       fetch(block.here[1 + k], block.state()[k]->span());
     fetch(block.constant_here, own_values(block, block.frozen, block.constant));
-    add_kept_parts(parameters_, block.trained, block.here[0], std::span(block.here).subspan(1),
-                   kept);
+    const std::vector<std::span<float>> state(block.here.begin() + 1, block.here.end());
+    add_kept_parts(parameters_, block.trained, block.here[0], state, kept);
     add_kept_parts(parameters_, block.frozen, block.constant_here, {}, kept);
   }
   std::ranges::sort(kept, {}, [](const KeptPart& p) { return p.range.first; });

@@ -28,20 +28,26 @@ std::int64_t DeviceShard::held() const {
   return first.size() + second.size() + gradients.size() + values.size() + constant.size();
 }
 
-DeviceShard make_device_shard(const ZeroBlock& block, const ZeroOptions& options,
-                              const DeviceParameters& parameters, const DeviceGroup& replicas) {
-  DeviceShard shard;
-  shard.host = block.whole;
-  shard.trained = cut_over(replicas, block.trained, parameters);
-  shard.frozen = cut_over(replicas, without(block.whole, block.trained), parameters);
+DeviceBlock make_device_block(const ZeroBlock& block, const DeviceParameters& parameters,
+                              const DeviceGroup& replicas) {
+  DeviceBlock cut;
+  cut.host = block.whole;
+  cut.trained = cut_over(replicas, block.trained, parameters);
+  cut.frozen = cut_over(replicas, without(block.whole, block.trained), parameters);
   const auto& slots = parameters.layout().slots;
   for (std::size_t s = 0; s < slots.size(); ++s) {
     if (slots[s].first < block.whole.first ||
         slots[s].first >= block.whole.first + block.whole.count)
       continue;
-    shard.piece = parameters.piece_of(s);
-    if (slots[s].trained) shard.to_reduce += parameters.padded().slots[s].count;
+    cut.piece = parameters.piece_of(s);
+    if (slots[s].trained) cut.to_reduce += parameters.padded().slots[s].count;
   }
+  return cut;
+}
+
+DeviceShard make_device_shard(const ZeroBlock& block, const ZeroOptions& options,
+                              const DeviceParameters& parameters, const DeviceGroup& replicas) {
+  DeviceShard shard{make_device_block(block, parameters, replicas)};
   const auto each = count_of(shard.trained.shards.each());
   shard.first = DeviceBuffer<float>(each);
   if (std::holds_alternative<AdamW>(options.optimizer)) shard.second = DeviceBuffer<float>(each);
@@ -61,16 +67,38 @@ std::size_t host_place(const DeviceParameters& parameters, std::size_t padded) {
 }
 
 void add_kept_parts(const DeviceParameters& parameters, const CutRanges& ranges,
-                    std::vector<float>& values, std::span<std::vector<float>> state,
+                    std::span<float> values, std::span<const std::span<float>> state,
                     std::vector<KeptPart>& kept) {
   std::size_t done = 0;
   for (const ParameterRange& r : ranges.shards.own()) {
     KeptPart part{.range = {host_place(parameters, r.first), r.count}};
-    part.values = std::span(values).subspan(done, r.count);
-    for (std::vector<float>& s : state)
-      part.optimizer.push_back(std::span(s).subspan(done, r.count));
+    part.values = values.subspan(done, r.count);
+    for (const std::span<float> s : state) part.optimizer.push_back(s.subspan(done, r.count));
     kept.push_back(std::move(part));
     done += r.count;
+  }
+}
+
+void queue_pack(const PieceMemory& piece, const std::vector<ParameterRange>& ranges,
+                std::span<std::byte> to, cudaStream_t stream) {
+  for (const ParameterRange& r : ranges) {
+    const std::size_t bytes = r.count * piece.bytes;
+    check(cudaMemcpyAsync(to.data(), piece.data + (r.first - piece.first) * piece.bytes, bytes,
+                          cudaMemcpyDeviceToDevice, stream),
+          "a block's message");
+    to = to.subspan(bytes);
+  }
+  if (!to.empty()) check(cudaMemsetAsync(to.data(), 0, to.size(), stream), "a block's message");
+}
+
+void queue_unpack(std::span<const std::byte> from, const std::vector<ParameterRange>& ranges,
+                  const PieceMemory& piece, cudaStream_t stream) {
+  for (const ParameterRange& r : ranges) {
+    const std::size_t bytes = r.count * piece.bytes;
+    check(cudaMemcpyAsync(piece.data + (r.first - piece.first) * piece.bytes, from.data(), bytes,
+                          cudaMemcpyDeviceToDevice, stream),
+          "a block's message");
+    from = from.subspan(bytes);
   }
 }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -6,6 +7,7 @@
 #include "executor/comm/zero_exchange.h"
 #include "executor/cuda/exchange/group.h"
 #include "executor/cuda/memory/parameters.h"
+#include "sim/base/check.h"
 
 // What a rank keeps of each block of a ZeRO exchange, in its device's memory.
 namespace reckon::cuda {
@@ -17,18 +19,25 @@ struct CutRanges {
   ShardedRanges shards;
 };
 
-/// What a rank has of a block.
-struct DeviceShard {
+/// A block, and what of it is this rank's.
+struct DeviceBlock {
   std::size_t piece = 0;      // of the parameters
   std::size_t to_reduce = 0;  // trained elements of the block, with what fills slots up
   ParameterRange host;        // of the host's layout
   CutRanges trained, frozen;
+  std::unique_ptr<Event> made = std::make_unique<Event>();  // its gradients of a pass
+};
+/// Of the rank's place in `replicas`.
+DeviceBlock make_device_block(const ZeroBlock& block, const DeviceParameters& parameters,
+                              const DeviceGroup& replicas);
+
+/// What a rank has of a block.
+struct DeviceShard : DeviceBlock {
   DeviceBuffer<float> first, second;     // velocities, none; or moments: of the trained part
   DeviceBuffer<float> gradients;         // stages 2 and 3: of it, over the step's passes
   DeviceBuffer<float> values, constant;  // stage 3: parameters of the trained, the frozen part
   std::vector<std::vector<float>> here;  // the kept part as the host has it: values, state
   std::vector<float> constant_here;
-  std::unique_ptr<Event> made = std::make_unique<Event>();
 
   /// The optimizer's.
   std::vector<DeviceBuffer<float>*> state();
@@ -47,8 +56,34 @@ std::size_t host_place(const DeviceParameters& parameters, std::size_t padded);
 /// Adds to `kept` this rank's part of the ranges, whose values and optimizer's state lie one behind
 /// another in `values` and in each of `state`.
 void add_kept_parts(const DeviceParameters& parameters, const CutRanges& ranges,
-                    std::vector<float>& values, std::span<std::vector<float>> state,
+                    std::span<float> values, std::span<const std::span<float>> state,
                     std::vector<KeptPart>& kept);
+
+/// Memory of a piece, as messages are made of it: elements [first, ...) of the padded layout, of
+/// `bytes` each.
+struct PieceMemory {
+  std::byte* data = nullptr;
+  std::size_t first = 0, bytes = sizeof(float);
+};
+/// The elements of the ranges one behind another, and zeros up to the end of `to`; and back,
+/// without those zeros. Queued on the stream.
+void queue_pack(const PieceMemory& piece, const std::vector<ParameterRange>& ranges,
+                std::span<std::byte> to, cudaStream_t stream);
+void queue_unpack(std::span<const std::byte> from, const std::vector<ParameterRange>& ranges,
+                  const PieceMemory& piece, cudaStream_t stream);
+
+/// Which of the blocks, ascending, has the range of the padded layout.
+template <class Block>
+std::size_t block_of(const std::vector<Block>& blocks, const DeviceParameters& parameters,
+                     ParameterRange range) {
+  const std::size_t first = host_place(parameters, range.first);
+  const auto behind =
+      std::ranges::upper_bound(blocks, first, {}, [](const Block& b) { return b.host.first; });
+  RECKON_CHECK(behind != blocks.begin());
+  const auto block = std::prev(behind);
+  RECKON_CHECK(first < block->host.first + block->host.count);
+  return static_cast<std::size_t>(block - blocks.begin());
+}
 
 /// body(first, count, where they begin in the own part, decays) for what of `among` this rank has
 /// of the block.

@@ -142,7 +142,7 @@ class ConvolutionRunner : public DeviceRunner<E> {
                                     m.output, out_, false, m.bias);
       return;
     }
-    check(gpu::permute_weight(out_, window_.channels, taps_, patch_, m.master, weight_.data(),
+    check(gpu::permute_weight(out_, window_.channels, taps_, patch_, m.weight, weight_.data(),
                               pass.stream),
           "convolution weights");
     for_parts([&](const gpu::WindowShape& part, std::int64_t first) {

@@ -49,7 +49,6 @@ struct DeviceLayerMemory {
   std::int64_t input_stride = 0, output_stride = 0;
   const E* weight = nullptr;  // rounded to E; tied: the owner's
   const E* bias = nullptr;
-  const float* master = nullptr;  // the weight itself
   // Where the first input is an InputLayer: its numbers as they came, here and on the device.
   std::span<const float> record_here;
   const float* record = nullptr;

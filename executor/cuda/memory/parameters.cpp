@@ -60,11 +60,12 @@ void MemoryPool::give(DeviceBuffer<std::byte> memory) {
 
 DeviceParameters::DeviceParameters(const ParameterLayout& layout,
                                    const std::vector<ZeroBlock>& blocks, int zero_stage,
-                                   DevicePrecision precision, cudaStream_t stream)
+                                   DevicePrecision precision, cudaStream_t stream, bool offloaded)
     : layout_(layout),
       padded_(device_layout(layout)),
       zero_stage_(zero_stage),
       precision_(precision),
+      offloaded_(offloaded),
       stream_(stream),
       host_(layout.count) {
   const bool cut = zero_stage >= 2;
@@ -90,13 +91,15 @@ DeviceParameters::DeviceParameters(const ParameterLayout& layout,
     piece_of_.push_back(pieces_.size() - 1);
   }
   for (Piece& piece : pieces_) {
-    if (piece.values_stay) piece.values = floats_for(piece.range.count);
+    if (piece.values_stay)
+      weights_in(piece) = DeviceBuffer<std::byte>(count_of(
+          piece.range.count * (rounded_alone() ? weight_bytes(precision_) : sizeof(float))));
     if (piece.gradients_stay) piece.gradients = floats_for(piece.range.count);
   }
 }
 
 ParameterView DeviceParameters::exchanged() {
-  if (zero_stage_ >= 2) return {host(), {}};
+  if (zero_stage_ >= 2 || offloaded_) return {host(), {}};
   if (pieces_.empty()) return {};
   RECKON_CHECK(pieces_.size() == 1 && pieces_[0].values_stay && pieces_[0].gradients_stay);
   return {values(0), gradients(0)};
@@ -110,10 +113,26 @@ std::span<float> DeviceParameters::take_values(std::size_t piece) {
 
 void DeviceParameters::drop_values(std::size_t piece) {
   Piece& p = pieces_[piece];
-  if (p.values_stay || p.values.data() == nullptr) return;
-  pool_.give(std::exchange(p.values, {}), stream_);
-  if (p.rounded.data() != nullptr) pool_.give(std::exchange(p.rounded, {}), stream_);
+  if (p.values_stay) return;
+  for (DeviceBuffer<std::byte>* memory : {&p.values, &p.rounded})
+    if (memory->data() != nullptr) pool_.give(std::exchange(*memory, {}), stream_);
   p.is_rounded = false;
+}
+
+std::span<std::byte> DeviceParameters::weights(std::size_t piece) {
+  RECKON_CHECK(offloaded_);
+  return {weights_in(pieces_[piece]).data(), pieces_[piece].range.count * weight_bytes(precision_)};
+}
+
+std::span<std::byte> DeviceParameters::take_weights(std::size_t piece) {
+  DeviceBuffer<std::byte>& memory = weights_in(pieces_[piece]);
+  if (memory.data() == nullptr)
+    memory = pool_.take(pieces_[piece].range.count * weight_bytes(precision_));
+  return weights(piece);
+}
+
+std::byte* DeviceParameters::weights_of(std::size_t slot) {
+  return weights(piece_of_[slot]).data() + offset(slot) * weight_bytes(precision_);
 }
 
 std::span<float> DeviceParameters::gradients(std::size_t piece) {
@@ -135,6 +154,7 @@ void DeviceParameters::drop_gradients(std::size_t piece) {
 const void* DeviceParameters::weight(std::size_t slot) {
   Piece& p = pieces_[piece_of_[slot]];
   if (precision_ == DevicePrecision::fp32) return master(slot);
+  if (rounded_alone()) return weights_of(slot);
   const auto count = static_cast<std::int64_t>(p.range.count);
   const auto rounded = [&]<class E>(E) {
     E* to = reinterpret_cast<E*>(p.rounded.data());
@@ -160,25 +180,39 @@ void DeviceParameters::clear_gradients() {
             "clearing gradients");
 }
 
-/// copy(on the host, on the device, bytes) of each slot whose values stay.
-template <class Copy>
-void DeviceParameters::for_slots(Copy copy) {
-  for (std::size_t s = 0; s < layout_.slots.size(); ++s)
-    if (pieces_[piece_of_[s]].values_stay)
-      copy(host_.span().data() + layout_.slots[s].first, master(s),
-           layout_.slots[s].count * sizeof(float));
+void DeviceParameters::fetch(std::size_t slot, std::span<float> value) {
+  check(cudaStreamSynchronize(stream_), "step");
+  if (!rounded_alone()) return copy_to_host(value.data(), master(slot), value.size_bytes());
+  std::vector<std::byte> here(value.size() * weight_bytes(precision_));
+  copy_to_host(here.data(), weights_of(slot), here.size());
+  widen_weights(precision_, here, value);
+}
+
+void DeviceParameters::set(std::size_t slot, std::span<const float> value) {
+  if (!rounded_alone()) return copy_to_device(master(slot), value.data(), value.size_bytes());
+  std::vector<std::byte> here(value.size() * weight_bytes(precision_));
+  round_weights(precision_, value, here);
+  copy_to_device(weights_of(slot), here.data(), here.size());
+}
+
+Bytes DeviceParameters::held() const {
+  std::int64_t bytes = 0;
+  for (const Piece& p : pieces_) bytes += p.values.size() + p.gradients.size() + p.rounded.size();
+  return Bytes{static_cast<double>(bytes)};
 }
 
 void DeviceParameters::to_host() {
   check(cudaStreamSynchronize(stream_), "step");
-  for_slots(
-      [](float* here, const float* there, std::size_t bytes) { copy_to_host(here, there, bytes); });
+  if (rounded_alone() || (offloaded_ && zero_stage_ == 0)) return;
+  for (std::size_t s = 0; s < layout_.slots.size(); ++s)
+    if (pieces_[piece_of_[s]].values_stay)
+      fetch(s, host().subspan(layout_.slots[s].first, layout_.slots[s].count));
 }
 
 void DeviceParameters::to_device() {
-  for_slots([](const float* here, float* there, std::size_t bytes) {
-    copy_to_device(there, here, bytes);
-  });
+  for (std::size_t s = 0; s < layout_.slots.size(); ++s)
+    if (pieces_[piece_of_[s]].values_stay)
+      set(s, host().subspan(layout_.slots[s].first, layout_.slots[s].count));
   changed();
 }
 

@@ -11,6 +11,7 @@
 #include "executor/comm/zero_shards.h"
 #include "executor/cuda/memory/buffers.h"
 #include "executor/cuda/memory/streams.h"
+#include "executor/cuda/memory/weights.h"
 #include "executor/cuda/precision.h"
 #include "executor/train/parameters.h"
 
@@ -49,15 +50,22 @@ class MemoryPool {
 /// one a block of the exchange (exchange_blocks()): the gradients of a block, and with stage 3 its
 /// values, have memory from when they are asked for until they are dropped. Copies of other stages'
 /// weights are a piece that stays.
+///
+/// Where the optimizer is offloaded (Layout::offload_optimizer) the exchange has the weights that
+/// the optimizer changes in the host's memory, and the device those that layers read, in the
+/// precision: weights(). In fp32 they are the values below, in 16 bits there are no such values.
 class DeviceParameters {
  public:
   /// `blocks`: of `layout`, as the host has it. Zeros. Throws DeviceError.
   DeviceParameters(const ParameterLayout& layout, const std::vector<ZeroBlock>& blocks,
-                   int zero_stage, DevicePrecision precision, cudaStream_t stream);
+                   int zero_stage, DevicePrecision precision, cudaStream_t stream,
+                   bool offloaded = false);
 
   const ParameterLayout& layout() const { return layout_; }  // the host's
   const ParameterLayout& padded() const { return padded_; }  // the device's
-  /// What an exchange is given: all there is, of one piece; of several the host's values alone.
+  DevicePrecision precision() const { return precision_; }
+  /// What an exchange is given: all there is, of one piece; of several, and where the optimizer is
+  /// offloaded, the host's values alone.
   ParameterView exchanged();
 
   std::size_t piece_of(std::size_t slot) const { return piece_of_[slot]; }
@@ -71,25 +79,37 @@ class DeviceParameters {
   std::span<float> take_values(std::size_t piece);
   /// Layers do not read them any more, behind what the stream has been asked for.
   void drop_values(std::size_t piece);
+  /// Where the optimizer is offloaded: the weights of a piece that are there, and with memory for
+  /// them, as values() and take_values(); of a slot. An element has weight_bytes(precision()).
+  std::span<std::byte> weights(std::size_t piece);
+  std::span<std::byte> take_weights(std::size_t piece);
+  std::byte* weights_of(std::size_t slot);
   /// With memory, of zeros, where there is none.
   std::span<float> gradients(std::size_t piece);
   /// Nothing that is queued reads them.
   void drop_gradients(std::size_t piece);
 
-  /// As layers read it, in the precision: rounded where the values are newer. The value itself;
-  /// where its gradient is added to.
+  /// As layers read it, in the precision: rounded where the values are newer. The value itself,
+  /// where the device has it; where its gradient is added to.
   const void* weight(std::size_t slot);
   float* master(std::size_t slot) { return at_slot(pieces_[piece_of_[slot]].values, slot); }
   float* gradient(std::size_t slot) {
     gradients(piece_of_[slot]);
     return at_slot(pieces_[piece_of_[slot]].gradients, slot);
   }
+  /// A slot's value, or what its layers read of it; and another, in place of it. Not queued.
+  void fetch(std::size_t slot, std::span<float> value);
+  void set(std::size_t slot, std::span<const float> value);
   /// Values have changed.
   void changed();
   /// Of all gradients that stay; the others are zero when they come.
   void clear_gradients();
 
-  /// Of layout(). What is not there stays as it is on the other side.
+  /// What the device holds of values, weights and gradients now, without what waits to be used.
+  Bytes held() const;
+
+  /// Of layout(). What is not there stays as it is on the other side. Where the optimizer is
+  /// offloaded, to_host() leaves what the exchange has there: of stage 0, and in 16 bits, all.
   std::span<float> host() { return host_.span(); }
   void to_host();
   void to_device();
@@ -100,8 +120,11 @@ class DeviceParameters {
     bool values_stay = true, gradients_stay = true, is_rounded = false;
     DeviceBuffer<std::byte> values, gradients, rounded;
   };
-  template <class Copy>
-  void for_slots(Copy copy);
+  /// The device has weights in 16 bits, and no values.
+  bool rounded_alone() const { return offloaded_ && precision_ != DevicePrecision::fp32; }
+  DeviceBuffer<std::byte>& weights_in(Piece& piece) {
+    return rounded_alone() ? piece.rounded : piece.values;
+  }
   std::span<float> floats(DeviceBuffer<std::byte>& memory, std::size_t piece) const {
     return {reinterpret_cast<float*>(memory.data()), pieces_[piece].range.count};
   }
@@ -115,6 +138,7 @@ class DeviceParameters {
   const ParameterLayout layout_, padded_;
   const int zero_stage_;
   const DevicePrecision precision_;
+  const bool offloaded_;
   cudaStream_t stream_;
   std::vector<Piece> pieces_;
   std::vector<std::size_t> piece_of_;  // by slot

@@ -193,7 +193,6 @@ class Graph final : public DeviceGraph {
     };
     point(p.weight, memory.weight, memory.weight_gradient);
     point(p.bias, memory.bias, memory.bias_gradient);
-    if (p.weight != kNone) memory.master = parameters_.master(p.weight);
   }
 
   std::vector<Cut> crossing_at(std::size_t at) {

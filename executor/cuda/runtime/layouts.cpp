@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "executor/cuda/exchange/all_reduce.h"
+#include "executor/cuda/exchange/offload.h"
 #include "executor/cuda/exchange/zero.h"
 #include "executor/cuda/runtime/runtime.h"
 #include "executor/cuda/runtime/stage.h"
@@ -19,12 +20,18 @@ class DeviceLayouts final : public LayoutMaker {
 
   std::unique_ptr<ZeroExchange> make_zero(const RankInLayout& rank, ZeroOptions options) override {
     prepare(rank);
+    if (rank.layout.offload_optimizer)
+      return make_offloaded_zero_exchange(*replicas_, rank.replicas, std::move(options),
+                                          *parameters_, stream_);
     return make_device_zero_exchange(*replicas_, rank.replicas, std::move(options), *parameters_,
                                      stream_);
   }
   std::unique_ptr<GradientExchange> make_all_reduce(const RankInLayout& rank,
                                                     AllReduceOptions options) override {
     prepare(rank);
+    if (rank.layout.offload_optimizer)
+      return make_offloaded_exchange(*replicas_, rank.replicas, std::move(options), *parameters_,
+                                     stream_);
     return make_device_exchange(replicas_.get(), std::move(options), rank.parameters, stream_);
   }
   std::unique_ptr<StepRuntime> make_runtime(const RankInLayout& rank, const RuntimeOptions& passes,
@@ -45,9 +52,9 @@ class DeviceLayouts final : public LayoutMaker {
  private:
   void prepare(const RankInLayout& rank) {
     replicas_ = make_group_(rank.replicas);
-    parameters_ = std::make_unique<DeviceParameters>(rank.parameters,
-                                                     exchange_blocks(rank.model, rank.parameters),
-                                                     rank.layout.zero_stage, precision_, stream_);
+    parameters_ = std::make_unique<DeviceParameters>(
+        rank.parameters, exchange_blocks(rank.model, rank.parameters), rank.layout.zero_stage,
+        precision_, stream_, rank.layout.offload_optimizer);
   }
 
   const DevicePrecision precision_;

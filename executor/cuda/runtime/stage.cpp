@@ -54,13 +54,19 @@ class DeviceStage final : public StageCompute {
     parameters_.changed();
   }
   std::span<const float> value(std::size_t slot) override {
-    return fetch(slot, parameters_.master(slot));
+    here_.resize(parameters_.layout().slots[slot].count);
+    parameters_.fetch(slot, here_);
+    return here_;
   }
   void set_value(std::size_t slot, std::span<const float> value) override {
-    copy_to_device(parameters_.master(slot), value.data(), value.size_bytes());
+    parameters_.set(slot, value);
   }
   std::span<const float> gradient(std::size_t slot) override {
-    return fetch(slot, parameters_.gradient(slot));
+    const float* there = parameters_.gradient(slot);
+    here_.resize(parameters_.layout().slots[slot].count);
+    check(cudaStreamSynchronize(stream_), "step");
+    copy_to_host(here_.data(), there, here_.size() * sizeof(float));
+    return here_;
   }
   void add_gradient(std::size_t slot, std::span<const float> summand) override {
     const auto count = static_cast<std::int64_t>(summand.size());
@@ -75,13 +81,6 @@ class DeviceStage final : public StageCompute {
   void to_device() override { parameters_.to_device(); }
 
  private:
-  std::span<const float> fetch(std::size_t slot, const float* there) {
-    here_.resize(parameters_.layout().slots[slot].count);
-    check(cudaStreamSynchronize(stream_), "step");
-    copy_to_host(here_.data(), there, here_.size() * sizeof(float));
-    return here_;
-  }
-
   const ModelGraph& model_;
   DeviceParameters& parameters_;
   const DeviceGroups groups_;

@@ -17,15 +17,12 @@ void measure(const DeviceBench& bench, const ModelGraph& model, ProbedLayer& pro
     inputs.push_back(device_numbers<Bf16>(g.batch * elements(shape)));
     memory.inputs.push_back(inputs.back().data());
   }
-  const std::int64_t count = weights_of(model, probed);
-  cuda::DeviceBuffer<Bf16> weights = device_numbers<Bf16>(count);
+  cuda::DeviceBuffer<Bf16> weights = device_numbers<Bf16>(weights_of(model, probed));
   cuda::DeviceBuffer<Bf16> output(g.batch * elements(g.output));
-  cuda::DeviceBuffer<float> master(count);
   cuda::DeviceBuffer<std::byte> scratch(runner->scratch_bytes());
   memory.output = output.data();
   memory.weight = weights.data();
   memory.bias = has_bias(*probed.layer) ? weights.data() : nullptr;
-  memory.master = master.data();
   memory.scratch = scratch.data();
   cuda::DevicePass pass;
   pass.products = &bench.products;

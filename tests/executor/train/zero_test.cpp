@@ -83,6 +83,23 @@ TEST_CASE(
   CHECK(bound < 1e-4);
 }
 
+TEST_CASE("on CPUs an offloaded optimizer is where it was: the same bits, on one rank, too") {
+  auto job = zero_gpt(Optimizer::adamw, 0.5);
+  job.precision = GENERATE(Precision::fp32, Precision::bf16);
+  for (const int ranks : {1, 2}) {
+    const auto plain = train_under(under(job, {.data = ranks}, 16 / ranks), 5);
+    for (const int stage : {0, 1, 2, 3}) {
+      INFO("stage " << stage << " on " << ranks << " ranks");
+      const Layout layout{.data = ranks, .zero_stage = stage, .offload_optimizer = true};
+      const auto runs = train_under(under(job, layout, 16 / ranks), 5);
+      auto stays = layout;
+      stays.offload_optimizer = false;
+      check_same(runs, train_under(under(job, stays, 16 / ranks), 5));
+      if (ranks == 1) check_same(runs, plain);
+    }
+  }
+}
+
 TEST_CASE("frozen weights stay what they are under every stage") {
   auto made = make_transformer("gpt2", {.layers = 2,
                                         .hidden = 32,
