@@ -61,6 +61,8 @@ std::vector<Option> ExportOptions::declared() {
       bucket_option(),
       claim_option(),
       storage_class_option(),
+      store_secret_option(),
+      node_directory_option(),
       {{"attempt", "N", "attempt number, appended to resource names (1)"}, whole(attempt, 1, 9999)},
       {{"with-secret", "",
         "include a new job secret in the manifests (they name the command that makes one)"},

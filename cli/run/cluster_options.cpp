@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "cli/options/usage_error.h"
 #include "cli/options/values.h"
@@ -57,6 +58,19 @@ Read object_name(std::string& to) {
   };
 }
 
+/// A directory that a pod mounts [Kubernetes, "Volumes", hostPath]: '..' is refused there.
+Read node_path(std::string& to) {
+  return [&to](const std::string& name, const std::string& text) {
+    const std::filesystem::path path = text;
+    const bool good = path.is_absolute() && path.has_relative_path() && printable(text) == text &&
+                      std::ranges::count(path, std::filesystem::path("..")) == 0;
+    if (!good)
+      throw UsageErrorWithHint(fmt::format("--{} '{}' is no directory of a node", name, text),
+                               "a path from the root: /mnt/disks/ssd0, or /dev/shm for memory");
+    to = text;
+  };
+}
+
 }  // namespace
 
 Option on_option(std::optional<RunPlace>& place) {
@@ -92,6 +106,18 @@ Option KubernetesObjects::storage_class_option() {
           object_name(storage_class)};
 }
 
+Option KubernetesObjects::store_secret_option() {
+  return {{"store-secret", "NAME",
+           "secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for samples in s3://"},
+          object_name(store_secret)};
+}
+
+Option KubernetesObjects::node_directory_option() {
+  return {{"node-dir", "DIR",
+           "directory of the nodes for workload.checkpoint.local, writable for user 65532"},
+          node_path(node_directory)};
+}
+
 Option KubernetesObjects::space_option() {
   Option option = namespace_option();
   option.read = object_name(name_space);
@@ -120,6 +146,8 @@ KubernetesExport kubernetes_options(const KubernetesObjects& objects) {
   how.claim = objects.claim;
   how.storage_class = objects.storage_class;
   how.pull_secret = objects.pull_secret;
+  how.store_secret = objects.store_secret;
+  how.node_directory = objects.node_directory;
   return how;
 }
 

@@ -20,12 +20,14 @@ Option on_option(std::optional<RunPlace>& place);
 
 /// Objects of a cluster that pods use; names are judged as Kubernetes does. "": not given.
 struct KubernetesObjects : KubectlChoice {
-  std::string image, pull_secret, bucket, claim, storage_class;
+  std::string image, pull_secret, bucket, claim, storage_class, store_secret, node_directory;
   Option image_option();
   Option pull_secret_option();
   Option bucket_option();
   Option claim_option();
   Option storage_class_option();
+  Option store_secret_option();
+  Option node_directory_option();
   Option space_option();  // --namespace, judged
 };
 Option pending_option(std::optional<Seconds>& deadline);

@@ -46,7 +46,7 @@ class ClusterCommand {
     artifact_ = for_cluster(artifact_of(std::move(loaded), file, options), catalog);
     if (const auto code = forecast(options)) return *code;
     keep_save_interval(artifact_.plan, *forecast_);
-    const Diagnostics not_trained = not_trained_in_pods(artifact_, file);
+    const Diagnostics not_trained = not_trained_in_pods(artifact_, file, options.node_directory);
     if (!artifact_.container && asked_.image.empty())
       throw UsageError(
           "--image is missing: the image with reckon-worker, where the cluster's nodes can pull "
@@ -187,6 +187,7 @@ class ClusterCommand {
                         .claim = options.claim,
                         .storage_class = options.storage_class,
                         .pull_secret = options.pull_secret,
+                        .store_secret = options.store_secret,
                         .makes_claim = options.claim.empty() && options.bucket.empty(),
                         .makes_secret = needs_kubernetes_secret(artifact_),
                         .makes_run = makes_run,

@@ -47,6 +47,8 @@ void refuse_outside_of_cluster(const RunOptions& o) {
        {"bucket", !o.bucket.empty()},
        {"claim", !o.claim.empty()},
        {"storage-class", !o.storage_class.empty()},
+       {"store-secret", !o.store_secret.empty()},
+       {"node-dir", !o.node_directory.empty()},
        {"dry-run", o.dry_run},
        {"attach", !o.attach.empty()},
        {"pending", o.pending.has_value()},
@@ -79,6 +81,8 @@ std::vector<Option> RunOptions::declared() {
       bucket_option(),
       claim_option(),
       storage_class_option(),
+      store_secret_option(),
+      node_directory_option(),
       {{"dry-run", "", "on Kubernetes: print the manifests and check whether they would run"},
        given(dry_run)},
       {{"attach", "NAME", "on Kubernetes: attach to a run and supervise it"}, text(attach)},
@@ -131,10 +135,10 @@ void RunOptions::check() const {
 
 std::vector<std::string> words_of_job(const RunOptions& options,
                                       std::span<const std::string> arguments) {
-  static const std::array<std::string, 13> kOfJob{
-      "checkpoint-steps", "image",        "pull-secret", "bucket",  "claim",
-      "storage-class",    "deadline",     "notice",      "retries", "retry-delay",
-      "pending",          "replications", "cordon-slow"};
+  static const std::array<std::string, 15> kOfJob{
+      "checkpoint-steps", "image",    "pull-secret",  "bucket",      "claim",
+      "storage-class",    "deadline", "notice",       "retries",     "retry-delay",
+      "pending",          "node-dir", "store-secret", "cordon-slow", "replications"};
   RunOptions again = options;
   return words_that_give(kOfJob, again.declared(), arguments);
 }

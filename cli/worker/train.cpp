@@ -44,6 +44,12 @@ std::vector<Option> WorkerOptions::declared() {
       {{"data", "PATH", "where the samples are (the plan's workload.data.path)"}, text(job.data)},
       {{"steps", "N", "end after so many optimizer steps (the plan's)"}, whole(job.steps, 1)},
       {{"out", "DIR", "measurements, checkpoints, trained parameters (none)"}, text(job.out)},
+      {{"node-dir", "DIR",
+        "where this node keeps its checkpoints of workload.checkpoint.local\n"
+        "                               (DIR/nodes/node-K of --out; in memory /dev/shm)"},
+       text(job.node_directory)},
+      {{"one-tier", "", "no checkpoints on this node, whatever workload.checkpoint.local says"},
+       given(job.one_tier)},
       {{"log-records", "",
         "print measurements as JSON lines in place of writing them to --out, which may then be\n"
         "                               storage that machines share"},

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
+
+#include "sim/base/unit_text.h"
 
 namespace reckon::kubernetes {
 namespace {
@@ -36,7 +39,9 @@ Json admission_labels(const KubernetesExport& options) {
   const bool own = options.name_space.empty() || options.watched;
   const char* mode = own ? "enforce" : "warn";
   const bool guests = options.as == JobShape::pytorchjob || !options.bucket.empty();
-  const char* level = guests ? "baseline" : "restricted";
+  const char* level = !options.node_directory.empty() ? "privileged"
+                      : guests                        ? "baseline"
+                                                      : "restricted";
   return {{fmt::format("pod-security.kubernetes.io/{}", mode), level}};
 }
 
@@ -56,6 +61,21 @@ void add_bucket_egress(Json& egress) {
   for (const MetadataServer& server : kMetadataServers)
     egress.push_back({{"to", Json::array({address(server.cidr)})},
                       {"ports", Json::array({port_rule("TCP", server.port)})}});
+}
+
+Json store_egress(const DataSpec& data) {
+  constexpr int kHttps = 443, kHttp = 80, kMostPorts = 65535;
+  int port = data.endpoint.starts_with("http://") ? kHttp : kHttps;
+  // http://HOST:PORT/..., and the address of a host may have colons within brackets.
+  const std::string_view url = data.endpoint;
+  const auto host = url.find("://") == std::string_view::npos ? 0 : url.find("://") + 3;
+  const std::string_view place = url.substr(host, url.find('/', host) - host);
+  const auto colon = place.rfind(':');
+  if (colon != std::string_view::npos && place.find(']', colon) == std::string_view::npos)
+    if (const auto given = parse_integer(place.substr(colon + 1));
+        given && *given > 0 && *given <= kMostPorts)
+      port = int(*given);
+  return {{"ports", Json::array({port_rule("TCP", port)})}};
 }
 
 Json scratch_volume(bool own_program, int pods_on_node) {

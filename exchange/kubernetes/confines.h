@@ -7,7 +7,8 @@ namespace reckon::kubernetes {
 /// What a namespace of the job's own lets in [Kubernetes, "Pod Security Standards"]: `restricted`,
 /// which all pods of ours satisfy; `baseline` where others put containers of theirs into them: the
 /// operator of PyTorchJobs one without a security context, GKE for a bucket one that does not
-/// satisfy it in all versions [GoogleCloudPlatform/gcsfuse, issue 1446]. A namespace that the user
+/// satisfy it in all versions [GoogleCloudPlatform/gcsfuse, issue 1446]; `privileged` where pods
+/// keep checkpoints in a directory of the node, which the others forbid. A namespace that the user
 /// names may be there already, with pods of others: it warns of pods and refuses none.
 Json admission_labels(const KubernetesExport& options);
 
@@ -16,6 +17,9 @@ Json admission_labels(const KubernetesExport& options);
 /// before them [Kubernetes, "Using NodeLocal DNSCache in Kubernetes Clusters"], and on GKE the
 /// address of Cloud DNS [GKE, "Using Cloud DNS for GKE"].
 Json name_server_egress(int minor, const ServiceRules& service);
+
+/// Rule of egress: to the S3-compatible store that the samples are in, wherever that is.
+Json store_egress(const DataSpec& data);
 
 /// Rules of egress: HTTPS, and the servers from which the container that mounts a bucket of GKE
 /// gets its token.

@@ -25,7 +25,7 @@ Json secret(const Job& job);
 Json claim(const Job& job);
 Json service(const Job& job);
 /// The job's pods talk to each other, to the cluster's name servers and, where checkpoints go to a
-/// bucket or the program is the user's own, to the outside by HTTPS.
+/// bucket or the program is the user's own, to the outside by HTTPS; to the store of the samples.
 Json network_policy(const Job& job);
 
 // kubernetes_jobs.cpp

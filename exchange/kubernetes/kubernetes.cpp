@@ -75,6 +75,11 @@ Diagnostics what_cannot_be(const Job& job, const Places& places) {
               fmt::format("--kubernetes-version 1.{} for a cluster where pods ask for their cores, "
                           "or a newer TPU",
                           kTpuNodes - 1));
+  if (!job.options->node_directory.empty() &&
+      (job.container != nullptr || !job.plan->only_job().checkpoint.local))
+    problem("workload.checkpoint",
+            "--node-dir names a directory of the nodes, and the plan's pods save nothing there",
+            "workload.checkpoint.local: {to: local_disk, every: 1min}, or no --node-dir");
   if (!job.options->bucket.empty() && job.cluster->service.bucket_driver.empty())
     problem("cluster.service",
             fmt::format("a bucket cannot be mounted on {}", job.cluster->service.called),

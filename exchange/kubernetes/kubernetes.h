@@ -36,6 +36,12 @@ struct KubernetesExport {
   int attempt = 1;  // part of all names: DNS records of an earlier try may still be there
   bool make_namespace = true;  // false: it is there, and may not be ours to change
   std::string pull_secret;     // of the namespace, for the image's registry; "": none
+  /// Of the namespace: keys to the S3-compatible store that the samples are in, as environment
+  /// variables of the pods (kStoreVariables); "": none. The manifests hold its name alone.
+  std::string store_secret;
+  /// Of the nodes: where pods of reckon-worker keep their checkpoints of workload.checkpoint.local.
+  /// It is there, and user 65532 may write to it; "": they keep none there.
+  std::string node_directory;
   /// Somebody watches the job and makes the next attempt when one of its pods is lost (`reckon
   /// run`): the cluster starts nothing again, and reckon-worker prints its measurements.
   bool watched = false;
@@ -59,6 +65,13 @@ inline constexpr const char* kMountedPlan = "/plan/plan.reckon";
 inline constexpr const char* kMountedFiles = "/plan";
 inline constexpr const char* kPlanKey = "plan.reckon";
 inline constexpr const char* kKubernetesSecretKey = "job.secret";
+/// Keys of KubernetesExport::store_secret, by the names of Amazon's tools: what it must have, and
+/// what it may have.
+inline constexpr std::array<std::pair<const char*, bool>, 4> kStoreVariables{
+    {{"AWS_ACCESS_KEY_ID", true},
+     {"AWS_SECRET_ACCESS_KEY", true},
+     {"AWS_SESSION_TOKEN", false},
+     {"AWS_REGION", false}}};
 /// Whether the plan's pods want one: a program of one's own does not know it.
 bool needs_kubernetes_secret(const RunArtifact& artifact);
 

@@ -28,6 +28,25 @@ Json variable(const std::string& name, const std::string& value) {
 }
 
 constexpr const char* kSecretDirectory = "/secret";
+constexpr const char* kNodeDirectory = "/node";
+
+/// Besides the storage; a program of one's own does what it does.
+bool has_node_checkpoints(const Job& job) {
+  return job.container == nullptr && job.plan->only_job().checkpoint.local.has_value();
+}
+bool uses_node_directory(const Job& job) {
+  return has_node_checkpoints(job) && !job.options->node_directory.empty();
+}
+
+/// The kubelet reads the Secret when it starts the container: the manifests have no value.
+void add_store_keys(Json& environment, const Job& job, const PodGroup& group) {
+  if (job.options->store_secret.empty() || group.role == Role::parameter_server) return;
+  for (const auto& [name, needed] : kStoreVariables) {
+    Json key = {{"name", job.options->store_secret}, {"key", name}};
+    if (!needed) key["optional"] = true;
+    environment.push_back({{"name", name}, {"valueFrom", {{"secretKeyRef", std::move(key)}}}});
+  }
+}
 /// Ranks on one's own meet nobody; a program of one's own does not know the secret.
 bool has_secret(const Job& job) {
   return job.container == nullptr && job.workers + job.servers > 1;
@@ -112,6 +131,7 @@ Json environment_of(const Job& job, const PodGroup& group, std::optional<int> ra
   Json environment = Json::array();
   if (job.container != nullptr) add_surroundings(environment, job);
   if (wires) add_wiring(environment, job, group, rank);
+  add_store_keys(environment, job, group);
   if (job.container == nullptr) return environment;
   for (const auto& given : job.container->env) {
     const auto same = [&](const Json& ours) { return ours.at("name") == given.first; };
@@ -139,6 +159,12 @@ Json worker_container(const Job& job, const PodGroup& group, std::optional<int> 
     for (const std::string& word : job.options->arguments) arguments.push_back(literal_word(word));
     arguments.push_back("--out");
     arguments.push_back(job_directory(job));
+    if (uses_node_directory(job)) {
+      arguments.push_back("--node-dir");
+      arguments.push_back(fmt::format("{}/{}", kNodeDirectory, job.run));
+    } else if (has_node_checkpoints(job)) {
+      arguments.push_back("--one-tier");
+    }
     arguments.push_back("--attempt");
     arguments.push_back(std::to_string(job.options->attempt));
     if (has_secret(job)) {
@@ -165,6 +191,8 @@ Json worker_container(const Job& job, const PodGroup& group, std::optional<int> 
   if (has_secret(job))
     c["volumeMounts"].push_back(
         {{"name", "secret"}, {"mountPath", kSecretDirectory}, {"readOnly", true}});
+  if (uses_node_directory(job))
+    c["volumeMounts"].push_back({{"name", "node"}, {"mountPath", kNodeDirectory}});
   return c;
 }
 
@@ -196,6 +224,10 @@ Json volumes_of(const Job& job, const PodGroup& group) {
         {{"name", "secret"},
          {"secret",
           {{"secretName", kubernetes_secret_name(job.run)}, {"defaultMode", kOwnerReads}}}});
+  // It outlives the pods: those of the next attempt find on a node what was saved there.
+  if (uses_node_directory(job))
+    all.push_back({{"name", "node"},
+                   {"hostPath", {{"path", job.options->node_directory}, {"type", "Directory"}}}});
   return all;
 }
 

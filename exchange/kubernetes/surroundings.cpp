@@ -75,6 +75,9 @@ Json network_policy(const Job& job) {
     add_bucket_egress(egress);
   else if (job.container != nullptr)
     egress.push_back({{"ports", Json::array({port_rule("TCP", 443)})}});
+  if (const DataSpec& data = job.plan->only_job().data; is_store_location(data.path))
+    if (Json rule = store_egress(data); std::ranges::count(egress, rule) == 0)
+      egress.push_back(std::move(rule));
   Json ingress = Json::array();
   ingress.push_back({{"from", peers}});
   if (const auto page = metrics_page(job))  // read by whoever watches, from outside

@@ -48,6 +48,7 @@ class Preflight {
     look_at_run();
     look_at_storage();
     look_at_secret();
+    look_at_store_secret();
     if (const auto manifests = accepted()) {
       look_at_images(*manifests);
       const auto demands = demands_of(*manifests);
@@ -214,6 +215,21 @@ class Preflight {
                             ? ""
                             : fmt::format("kubectl create namespace {}; ", kubectl_.name_space()),
                         question_.pull_secret, kubectl_.name_space()));
+  }
+
+  /// Its values are nobody's business here: whether it has the keys the kubelet finds out.
+  void look_at_store_secret() {
+    const std::string& name = question_.store_secret;
+    if (name.empty() || in_namespace("secret", name)) return;
+    problem(fmt::format("there is no secret '{}' in namespace {}{}", name, kubectl_.name_space(),
+                        not_yet()),
+            fmt::format("{}kubectl create secret generic {} --namespace {} "
+                        "--from-env-file=FILE, with the lines AWS_ACCESS_KEY_ID=... and "
+                        "AWS_SECRET_ACCESS_KEY=...",
+                        facts_.namespace_exists
+                            ? ""
+                            : fmt::format("kubectl create namespace {}; ", kubectl_.name_space()),
+                        name, kubectl_.name_space()));
   }
 
   /// The manifests as the server would take them; nullopt: it does not.

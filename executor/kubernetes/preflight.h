@@ -18,9 +18,9 @@ struct ClusterFacts {
 ClusterFacts cluster_facts(const Kubectl& kubectl);
 
 struct PreflightQuestion {
-  std::string manifests;                          // of the first attempt
-  std::string run;                                // the job's name
-  std::string claim, storage_class, pull_secret;  // "": none is named
+  std::string manifests;                                        // of the first attempt
+  std::string run;                                              // the job's name
+  std::string claim, storage_class, pull_secret, store_secret;  // "": none is named
   bool makes_claim = false;
   bool makes_secret = false;
   bool makes_run = true;       // false: it is there and is gone on with

@@ -44,9 +44,6 @@ void refuse_restart(const PlannedWorkload& job, Problems& problems) {
                              "copies have not",
                              l.zero_stage),
                  "zero_stage: 1, or workload.restart: {kind: in_place}");
-  if (job.checkpoint.local)
-    problems.add("the worker saves no checkpoints on the nodes besides those in the storage",
-                 "leave workload.checkpoint.local out");
 }
 
 bool devices_train_in(Precision precision) {
@@ -141,16 +138,22 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
   return std::move(problems.all);
 }
 
-Diagnostics restarts_otherwise_in_pods(const Plan& plan) {
-  const auto& restart = plan.only_job().restart;
-  if (!restart || restart->kind == RestartKind::full) return {};
+Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes) {
+  const PlannedWorkload& job = plan.only_job();
   Problems problems;
-  problems.add(
-      fmt::format("pods of reckon-worker do not restart {}: after a loss all of them start "
-                  "again from the last checkpoint; reckon run on one machine does",
-                  to_text(restart->kind)),
-      "--set 'workload.restart={kind: full}', or workload.container with a program of "
-      "yours that does");
+  if (job.restart && job.restart->kind != RestartKind::full)
+    problems.add(
+        fmt::format("pods of reckon-worker do not restart {}: after a loss all of them start "
+                    "again from the last checkpoint; reckon run on one machine does",
+                    to_text(job.restart->kind)),
+        "--set 'workload.restart={kind: full}', or workload.container with a program of "
+        "yours that does");
+  if (job.checkpoint.local && !on_nodes)
+    problems.add(
+        "pods of reckon-worker save in the storage alone: workload.checkpoint.local needs a "
+        "directory of the nodes, which outlives the pods",
+        "--node-dir DIR, on each node and writable for user 65532 (/dev/shm: its memory), or leave "
+        "workload.checkpoint.local out");
   return std::move(problems.all);
 }
 

@@ -16,7 +16,8 @@ Diagnostics cannot_train(const Plan& plan);
 /// parameter servers. Empty as well where the plan has no accelerators.
 Diagnostics leaves_accelerators_idle(const Plan& plan);
 
-/// What of its restarts pods do not do: they start again all together.
-Diagnostics restarts_otherwise_in_pods(const Plan& plan);
+/// What of its restarts pods do not do: they start again all together, and what they saved on their
+/// nodes is there for the next only in a directory of the nodes (`on_nodes`: they have one).
+Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes = false);
 
 }  // namespace reckon

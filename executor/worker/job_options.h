@@ -17,11 +17,13 @@ struct JobOptions {
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
   std::filesystem::path data;  // in place of the plan's path, relative to here; empty: the plan's
   std::optional<std::int64_t> steps, micro_batch, checkpoint_steps;
-  bool phases_apart = false;          // pushes before pulls: each can be measured
-  bool sum_directly = false;          // gradients on CPUs: not in a ring
-  std::filesystem::path out;          // empty: nothing is written
-  std::filesystem::path secret_file;  // empty: RECKON_SECRET_FILE
-  bool log_records = false;           // measurements are printed, for whoever watches from afar
+  bool phases_apart = false;             // pushes before pulls: each can be measured
+  bool sum_directly = false;             // gradients on CPUs: not in a ring
+  std::filesystem::path out;             // empty: nothing is written
+  std::filesystem::path node_directory;  // of checkpoints on this node; empty: see Session
+  bool one_tier = false;                 // none there, whatever the plan says
+  std::filesystem::path secret_file;     // empty: RECKON_SECRET_FILE
+  bool log_records = false;              // measurements are printed, for whoever watches from afar
   int keep = 2;
   bool accept_changes = false;  // goes on from checkpoints of other settings
   int threads = 0;              // that compute; 0: the machine's cores, shared by its processes

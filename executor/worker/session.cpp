@@ -114,6 +114,7 @@ void Session::keep(const MeasurementRecord& record) {
 }
 
 void Session::start(bool shared, const HeldState* held) {
+  if (checkpoints_ && job_.checkpoint.local && !options_.one_tier) open_nodes();
   const bool kept = shared && share_held_state(communicator_, trainer_, held).has_value();
   if (!kept && !options_.out.empty()) restore();
   // Servers take one rank's; without servers every rank has its own.
@@ -121,7 +122,7 @@ void Session::start(bool shared, const HeldState* held) {
   if (waits_for_nobody()) exchange_.begin_at(trainer_.steps_done());
   if (with_servers()) communicator_.barrier();  // nobody pushes before they have it
   record_run();
-  saved_ = Clock::now();
+  saved_ = saved_on_nodes_ = Clock::now();
   saved_steps_ = trainer_.steps_done();
 }
 
@@ -160,25 +161,28 @@ void Session::record_run() {
                       .value = change.now});
 }
 
-/// Whether `done` steps are to be saved.
-bool Session::is_due(std::int64_t done) const {
-  // A rank that the others went on without may skip the very step.
-  if (const auto every = options_.checkpoint_steps) return done / *every > saved_steps_ / *every;
-  return Clock::now() - saved_ >= interval_;
-}
-
 /// One small collective a step: the loss of all samples, whether somebody was asked to stop, and
-/// whether rank 0 finds that it is time to save.
+/// whether rank 0 finds that it is time to save; with two tiers also on the nodes, and whether all
+/// ranks have written what was saved there.
 void Session::agree(double& loss) {
   const std::int64_t done = trainer_.steps_done() + 1;
   const bool first = communicator_.rank() == 0;
-  std::array<double, 4> sum{loss, stop_requested() ? 1.0 : 0.0, first && is_due(done) ? 1.0 : 0.0,
-                            first && orders_ && orders_->told_to_regroup() ? 1.0 : 0.0};
-  communicator_.all_reduce(std::span<double>(sum));
+  const auto flag = [](bool set) { return set ? 1.0 : 0.0; };
+  std::array<double, 6> sum{loss,
+                            flag(stop_requested()),
+                            flag(first && is_due(done)),
+                            flag(first && orders_ && orders_->told_to_regroup()),
+                            flag(first && is_due_on_nodes()),
+                            flag(nodes_ && nodes_->all_written())};
+  constexpr std::size_t kOfOneTier = 4;
+  communicator_.all_reduce(std::span<double>(sum).first(nodes_ ? sum.size() : kOfOneTier));
   loss = sum[0] / communicator_.size();
   stopped_ = sum[1] > 0 && done < steps_;
   regroups_ = sum[3] > 0 && done < steps_ && !stopped_;
   save_due_ = sum[2] > 0 || (regroups_ && saves_to_regroup_);
+  if (!nodes_) return;
+  if (sum[5] > communicator_.size() - 0.5) nodes_->complete();
+  nodes_due_ = sum[4] > 0 && done < steps_;
 }
 
 /// Asynchronous workers wait for nobody: each stops by itself. With backup workers no rank can do
@@ -262,6 +266,7 @@ TrainerHooks Session::hooks() {
   };
   hooks.checkpoint = [this](std::int64_t done) {
     if (!in_lockstep()) decide_alone(done);
+    if (nodes_due_ && !stopped_) save_on_nodes();
     if (checkpoints_ && (save_due_ || stopped_)) save(stopped_);
   };
   hooks.measured = [this](const StepMeasurement& m) { record(m); };
@@ -331,7 +336,9 @@ void Session::finish() {
   if (!stopped_ && waits_for_nobody()) wait_for_others();
   if (!stopped_ && !regroups_) save(false);
   report_saving();
+  if (nodes_) nodes_->finish();
   checkpoints_->finish();
+  if (nodes_ && !regroups_) nodes_->clear();  // the storage has all of it
   record_saves();
   if (communicator_.rank() != 0 || regroups_) return;
   if (!stopped_) write_weights();

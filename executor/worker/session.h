@@ -7,6 +7,7 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/train/checkpoint/checkpoint.h"
+#include "executor/train/checkpoint/node_checkpoints.h"
 #include "executor/train/held_state.h"
 #include "executor/train/records/measurement_log.h"
 #include "executor/train/records/orders.h"
@@ -32,8 +33,8 @@ class Session {
   /// as nobody keeps its state.
   void obeys(Orders& orders, bool saves) { orders_ = &orders, saves_to_regroup_ = saves; }
   /// Goes on from the state that ranks of an earlier start hold (`held`: this rank's, nullptr:
-  /// none; collective where `shared`), from the newest checkpoint that all ranks have, or from the
-  /// beginning. Starts the trainer.
+  /// none; collective where `shared`), from the newest checkpoint that all ranks have, on the nodes
+  /// or in the storage, or from the beginning. Starts the trainer.
   void start(bool shared = false, const HeldState* held = nullptr);
   TrainerHooks hooks();
   /// Behind the last step: what was saved is on the device, rank 0 writes the parameters.
@@ -51,11 +52,16 @@ class Session {
   void take_up_log(int attempt);
   void keep(const MeasurementRecord& record);
   void restore();
+  void open_nodes();
+  bool restore_from_nodes();
   void record_restore(std::int64_t step, std::span<const RestoreTensor> targets,
                       std::chrono::steady_clock::time_point begin);
   void record_run();
   bool is_due(std::int64_t done) const;
+  bool is_due_on_nodes() const;
+  void save_on_nodes();
   void agree(double& loss);  // the mean of all ranks' in its place
+  std::int64_t newest_in_storage() const;
   void decide_alone(std::int64_t done);
   void save(bool emergency);
   void report_saving();
@@ -92,12 +98,14 @@ class Session {
   RunDirectory directory_;
   std::optional<MeasurementLog> log_;  // nullopt: records are printed, or not kept
   std::optional<CheckpointStore> checkpoints_;
-  std::vector<SettingChange> changes_;  // accepted in this start; rank 0's
+  std::optional<NodeCheckpoints> nodes_;  // nullopt: the job has one tier
+  std::vector<SettingChange> changes_;    // accepted in this start; rank 0's
   ProgressPipe progress_;
   std::chrono::steady_clock::time_point saved_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point saved_on_nodes_ = saved_;
   Seconds interval_;              // of useful work between two saves
   std::int64_t saved_steps_ = 0;  // done at the last save, or at the start
-  bool save_due_ = false, stopped_ = false;
+  bool save_due_ = false, nodes_due_ = false, stopped_ = false;
   Orders* orders_ = nullptr;  // nobody gives any
   bool saves_to_regroup_ = true, regroups_ = false;
   bool skipped_said_ = false;

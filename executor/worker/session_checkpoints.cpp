@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
+#include "executor/train/checkpoint/node_directory.h"
 #include "executor/train/checkpoint/recovery.h"
 #include "executor/train/recipe/recipe.h"
 #include "executor/worker/session.h"
 #include "sim/base/standard_streams.h"
 #include "sim/base/unit_text.h"
+#include "sim/cluster/never.h"
 #include "sim/cluster/save_interval.h"
 
 // What a session restores and saves, and what it records of that.
@@ -15,11 +18,65 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// How the state of a job is cut over its ranks: of the same text, the same slices.
+std::string cut_text(const PlannedWorkload& job) {
+  const Layout l = layout_of(job);
+  return fmt::format("data {} tensor {} pipeline {} context {} expert {} zero {} {} {} {}", l.data,
+                     l.tensor, l.pipeline, l.context, l.expert, l.zero_stage, to_text(l.schedule),
+                     l.interleave, l.sequence_parallel);
+}
+
 }  // namespace
+
+/// Where --node-dir names no place a run on this machine plays the nodes, each with a directory.
+void Session::open_nodes() {
+  const PlannedLocalCheckpoint& local = *job_.checkpoint.local;
+  const int each = ranks_of_node(plan_);
+  std::filesystem::path directory = options_.node_directory;
+  if (directory.empty())
+    directory = node_directory(options_.out, local.to, communicator_.rank() / each);
+  make_node_directory(directory, local.to);
+  // Where nobody tells it, each process has a start of its own.
+  std::int64_t started = clock_.started().time_since_epoch() / std::chrono::milliseconds(1);
+  communicator_.broadcast(std::as_writable_bytes(std::span(&started, 1)), 0);
+  CheckpointIdentity identity = identity_of_job(plan_, data_of(options_, job_.data));
+  identity.ranks = communicator_.size();  // an elastic job may have fewer than the plan
+  nodes_.emplace(NodeCheckpointOptions{.directory = std::move(directory),
+                                       .identity = std::move(identity),
+                                       .mark = fmt::format("{} {}", started, cut_text(job_)),
+                                       .attempt = environment_.attempt,
+                                       .ranks_per_node = each,
+                                       .replicas = local.replicas},
+                 communicator_);
+}
+
+/// Steps of the newest complete set, as far as its manifest says; 0: there is none.
+std::int64_t Session::newest_in_storage() const {
+  std::int64_t newest = 0;
+  if (communicator_.rank() == 0)
+    for (const CheckpointSet& set : list_sets(directory_.checkpoints()))
+      if (set.complete) newest = std::max(newest, set.step);
+  communicator_.broadcast(std::as_writable_bytes(std::span(&newest, 1)), 0);
+  return newest;
+}
+
+/// What the nodes hold is as new as what the storage holds, or newer.
+bool Session::restore_from_nodes() {
+  const auto begin = Clock::now();
+  const std::optional<std::int64_t> step = nodes_->recover(newest_in_storage());
+  if (step) {
+    const auto targets = trainer_.restore(*step);
+    nodes_->load(*step, targets);
+    record_restore(*step, targets, begin);
+  }
+  nodes_->go_on_from(step);
+  return step.has_value();
+}
 
 void Session::restore() {
   const auto report = [this] { progress_.report({.phase = ProgressPhase::restoring}); };
   report();
+  if (nodes_ && restore_from_nodes()) return;
   const auto begin = Clock::now();
   const auto recover = [this](const std::function<void()>& got_on) {
     const Recovery recovery = checkpoints_->recover(got_on);
@@ -61,6 +118,30 @@ void Session::record_restore(std::int64_t step, std::span<const RestoreTensor> t
                         .seconds = time,
                         .blocked = time,
                         .size = size});
+}
+
+/// Whether `done` steps are to be saved in the storage.
+bool Session::is_due(std::int64_t done) const {
+  // A rank that the others went on without may skip the very step.
+  if (const auto every = options_.checkpoint_steps) return done / *every > saved_steps_ / *every;
+  if (!nodes_) return Clock::now() - saved_ >= interval_;
+  const SimDuration interval = clock_or_never(interval_);
+  return Clock::now() - saved_ >=
+         interval_of_storage(interval, clock_or_never(job_.checkpoint.local->every))
+             .value_or(interval);
+}
+
+bool Session::is_due_on_nodes() const {
+  if (!nodes_ || nodes_->is_saving()) return false;
+  const SimDuration every = clock_or_never(job_.checkpoint.local->every);
+  return interval_of_storage(clock_or_never(interval_), every) &&
+         Clock::now() - saved_on_nodes_ >= every;
+}
+
+void Session::save_on_nodes() {
+  report_saving();
+  nodes_->save(trainer_.steps_done(), {{"step", trainer_.steps_done()}}, trainer_.state());
+  saved_on_nodes_ = Clock::now();
 }
 
 void Session::save(bool emergency) {

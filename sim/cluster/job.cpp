@@ -1,10 +1,10 @@
 #include "sim/cluster/job.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/base/check.h"
 #include "sim/cluster/never.h"
+#include "sim/cluster/save_interval.h"
 #include "sim/scenario/restart.h"
 
 namespace reckon {
@@ -77,9 +77,9 @@ void add_local_tier(const LocalTierPace& local, CheckpointCycle& cycle) {
   if (!cycle.on() || every.count() <= 0) return;
   // A copy waits until the one before it is written.
   every = std::max(every, clock_or_never(local.write));
-  if (every >= cycle.interval) return;
-  const double times = double(cycle.interval.count()) / double(every.count());
-  cycle.interval = std::llround(times) * every;
+  const auto interval = interval_of_storage(cycle.interval, every);
+  if (!interval) return;
+  cycle.interval = *interval;
   cycle.local = {every, clock_or_never(local.save), clock_or_never(local.write)};
 }
 

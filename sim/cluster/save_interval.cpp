@@ -31,4 +31,9 @@ std::optional<Seconds> amended_save_interval(const Plan& plan, const PlannedWork
   return best;
 }
 
+std::optional<SimDuration> interval_of_storage(SimDuration interval, SimDuration every) {
+  if (every >= interval) return std::nullopt;
+  return std::llround(double(interval.count()) / double(every.count())) * every;
+}
+
 }  // namespace reckon

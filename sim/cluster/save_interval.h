@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 
+#include "sim/base/quantity.h"
 #include "sim/scenario/plan.h"
 
 // How much work lies between two saves of a real run: as planned, and how a run leaves its plan.
@@ -16,5 +17,10 @@ Seconds planned_save_interval(const Plan& plan, const PlannedWorkload& job);
 /// stays, as it always does in mode interval and none.
 std::optional<Seconds> amended_save_interval(const Plan& plan, const PlannedWorkload& job,
                                              Seconds now, Seconds measured);
+
+/// Two tiers: the nodes get a checkpoint each time `every` of work is done, and the storage one
+/// behind a whole number of those. The multiple of `every` that is nearest to `interval`, both
+/// above 0; nullopt: `interval` is no longer than `every`, and there is one tier.
+std::optional<SimDuration> interval_of_storage(SimDuration interval, SimDuration every);
 
 }  // namespace reckon

@@ -52,6 +52,7 @@ class LocalRun {
   void look_for_slow(int member, Seconds own);
   void on_interruption(std::int64_t attempt, const GangEnd& end, Seconds delay);
   std::int64_t goes_on_from() const;
+  std::optional<std::int64_t> newest_saved() const;
   std::optional<std::int64_t> newest_checkpoint() const;
   bool waits_for_nobody() const;
   std::vector<std::int64_t> saved_steps() const;

@@ -5,6 +5,7 @@
 
 #include "executor/launch/local/local_run.h"
 #include "executor/train/checkpoint/checkpoint_set.h"
+#include "executor/train/checkpoint/node_directory.h"
 #include "executor/train/recipe/recipe.h"
 #include "sim/base/unit_text.h"
 
@@ -72,11 +73,20 @@ void LocalRun::on_interruption(std::int64_t attempt, const GangEnd& end, Seconds
                   format_duration(delay)));
 }
 
-/// The step from which the next start goes on: those who wait may hold a later state than the
-/// newest checkpoint has.
+/// The step from which the next start goes on: those who wait, and the nodes, may hold a later
+/// state than the newest checkpoint in the storage has.
 std::int64_t LocalRun::goes_on_from() const {
-  const std::int64_t saved = newest_checkpoint().value_or(0);
+  const std::int64_t saved = newest_saved().value_or(0);
   return standing_ ? std::max(saved, standing_->held_steps()) : saved;
+}
+
+/// In the storage or on the nodes. An elastic job may go on with other ranks than those whose parts
+/// its nodes have.
+std::optional<std::int64_t> LocalRun::newest_saved() const {
+  const auto stored = newest_checkpoint();
+  if (foreign_ || (job().restart && job().restart->kind == RestartKind::elastic)) return stored;
+  return std::max(stored,
+                  newest_on_nodes(plan_, options_.directory.root, computing_ranks(job().strategy)));
 }
 
 std::optional<std::int64_t> LocalRun::newest_checkpoint() const {

@@ -54,7 +54,7 @@ RunEnd LocalRun::run(const std::function<StopRequest()>& stop) {
   SuperviseOptions how;
   how.retry = options_.retry;
   how.first_attempt = files_.before().attempt;
-  how.checkpoint = [this] { return newest_checkpoint(); };
+  how.checkpoint = [this] { return newest_saved(); };
   how.gang = [this](std::int64_t attempt) { return gang(attempt); };
   if (foreign_) how.run = [&](std::int64_t attempt) { return run_foreign(attempt, asked); };
   SuperviseEvents events;

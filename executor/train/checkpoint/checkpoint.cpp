@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "executor/train/checkpoint/durable_file.h"
+#include "executor/train/checkpoint/state_copy.h"
 #include "executor/train/checkpoint/tensor_reader.h"
 #include "executor/train/loss_scale.h"
 #include "sim/base/check.h"
@@ -58,8 +59,7 @@ void exchange_sets(const fs::path& next, const fs::path& old) {
 
 struct CheckpointStore::Work {
   ShardHeader header;
-  std::vector<std::byte> copy;
-  std::vector<TensorSlice> slices;  // whose bytes lie there one behind the other
+  StateCopy copy;
   SaveReport report;
 };
 
@@ -128,20 +128,12 @@ void CheckpointStore::save(std::int64_t step, Counters counters, std::span<const
   finish();
   if (!options_.replaces && is_complete(set_directory(options_.directory, step))) return;
 
-  Work work;
+  Work work{.header = {}, .copy = StateCopy(state), .report = {}};
   work.header.identity = options_.identity;
   work.header.rank = options_.rank;
   work.header.step = step;
   work.header.attempt = options_.attempt;
   work.header.counters = std::move(counters);
-  std::size_t total = 0;
-  for (const StateTensor& tensor : state) {
-    work.slices.push_back(tensor.slice);
-    total += tensor.bytes.size();
-  }
-  work.copy.reserve(total);
-  for (const StateTensor& tensor : state)
-    work.copy.insert(work.copy.end(), tensor.bytes.begin(), tensor.bytes.end());
   work.report = {step, emergency, begin, Clock::now() - begin, {}, {}};
   pending_ = std::async(
       std::launch::async, [this](Work w) { return write(std::move(w)); }, std::move(work));
@@ -163,14 +155,8 @@ SaveReport CheckpointStore::write(Work work) const {
   const fs::path set = replaces ? fs::path(place.string() + ".next") : place;
   if (replaces) fs::remove_all(set);
   create_directories_durably(set);
-  std::vector<StateTensor> state;
-  std::size_t first = 0;
-  for (const TensorSlice& slice : work.slices) {
-    state.push_back({slice, std::span(work.copy).subspan(first, bytes_of(slice))});
-    first += state.back().bytes.size();
-  }
   const ShardHeader own =
-      write_shard(shard_file(set, options_.rank), std::move(work.header), state);
+      write_shard(shard_file(set, options_.rank), std::move(work.header), work.copy.tensors());
   if (options_.rank == 0) {
     complete_set(set, own);
     if (replaces) exchange_sets(set, place);

@@ -169,6 +169,17 @@ TEST_CASE("a namespace that is still to be made has neither the claim nor the se
   CHECK(e.ask().problems.empty());  // the run makes the namespace, and the claim in it
 }
 
+TEST_CASE("a secret with the keys of a store that is not there is told, by its name alone") {
+  Example e;
+  e.question.store_secret = "photos";
+  CHECK_THAT(format(e.ask().problems),
+             Contains("there is no secret 'photos' in namespace ns\n    kubectl create secret "
+                      "generic photos --namespace ns --from-env-file=FILE, with the lines "
+                      "AWS_ACCESS_KEY_ID=... and AWS_SECRET_ACCESS_KEY=..."));
+  e.fake.write("there", "persistentvolumeclaim disk\nsecret photos\n");
+  CHECK(e.ask().problems.empty());
+}
+
 TEST_CASE("a claim that nobody would ever serve is a problem") {
   Example e;
   e.question.claim.clear();

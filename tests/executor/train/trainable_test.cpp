@@ -104,3 +104,11 @@ TEST_CASE("ways to go on after a loss: what the worker has not, and what pods ha
   CHECK(cannot_train(restarts("kind: full")).empty());
   CHECK(restarts_otherwise_in_pods(restarts("kind: full")).empty());
 }
+
+TEST_CASE("the worker saves on the nodes, in pods where a directory of theirs is named") {
+  const Plan plan =
+      planned("small-gpt-zero3-cpu", {"workload.checkpoint={interval: 1h, local: {every: 1min}}"});
+  CHECK(cannot_train(plan).empty());
+  CHECK_THAT(format(restarts_otherwise_in_pods(plan)), Contains("--node-dir DIR"));
+  CHECK(restarts_otherwise_in_pods(plan, true).empty());
+}

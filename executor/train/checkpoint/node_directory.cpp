@@ -1,0 +1,77 @@
+#include "executor/train/checkpoint/node_directory.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "executor/train/checkpoint/checkpoint_set.h"
+#include "executor/train/checkpoint/durable_file.h"
+#include "executor/train/recipe/recipe.h"
+#include "sim/scenario/resolve/training/workers.h"
+
+namespace reckon {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Of this user, in memory that all users of the machine share.
+fs::path own_memory() { return fmt::format("/dev/shm/reckon-{}", ::geteuid()); }
+
+}  // namespace
+
+int ranks_of_node(const Plan& plan) {
+  const PlannedStrategy& strategy = plan.only_job().strategy;
+  const PlannedPool& pool = *computing_pools(plan).front();
+  const int workers =
+      planning::workers_on(1, pool.accelerators_per_node, strategy.accelerators_per_worker);
+  return std::max(1, workers) * ranks_of_worker(strategy);
+}
+
+fs::path node_directory(const fs::path& out, LocalTier to, int node) {
+  const std::string name = fmt::format("node-{}", node);
+  if (to == LocalTier::local_disk) return out / "nodes" / name;
+  // The run's directory may be anywhere, so its name here is a number.
+  const std::string run = fs::weakly_canonical(fs::absolute(out)).string();
+  return own_memory() / fmt::format("{:016x}", XXH3_64bits(run.data(), run.size())) / name;
+}
+
+void make_node_directory(const fs::path& directory, LocalTier to) {
+  const fs::path memory = own_memory();
+  const bool shared =
+      to == LocalTier::peer_memory && std::ranges::mismatch(memory, directory).in1 == memory.end();
+  if (shared) {
+    (void)::mkdir(memory.c_str(), S_IRWXU);
+    struct stat about {};
+    if (::lstat(memory.c_str(), &about) != 0 || !S_ISDIR(about.st_mode) ||
+        about.st_uid != ::geteuid() || (about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+      throw FileError(fmt::format(
+          "{} is not a directory of this user alone: checkpoints in memory cannot be kept there; "
+          "remove it, or name another place with --node-dir",
+          memory.string()));
+  }
+  create_directories_durably(directory);
+}
+
+std::optional<std::int64_t> newest_on_nodes(const Plan& plan, const fs::path& out, int ranks) {
+  const auto& local = plan.only_job().checkpoint.local;
+  if (!local) return std::nullopt;
+  const int each = ranks_of_node(plan);
+  std::map<std::int64_t, std::set<int>> parts;  // by step: the ranks'
+  for (int node = 0; node * each < ranks; ++node)
+    for (const CheckpointSet& set : list_sets(node_directory(out, local->to, node)))
+      for (int rank = 0; rank < ranks; ++rank) {
+        std::error_code ignored;
+        if (fs::exists(shard_file(set.directory, rank), ignored)) parts[set.step].insert(rank);
+      }
+  for (auto step = parts.rbegin(); step != parts.rend(); ++step)
+    if (step->second.size() == static_cast<std::size_t>(ranks)) return step->first;
+  return std::nullopt;
+}
+
+}  // namespace reckon
