@@ -338,7 +338,7 @@ void Session::finish() {
   report_saving();
   if (nodes_) nodes_->finish();
   checkpoints_->finish();
-  if (nodes_ && !regroups_) nodes_->clear();  // the storage has all of it
+  if (nodes_ && !regroups_) leave_nodes();
   record_saves();
   if (communicator_.rank() != 0 || regroups_) return;
   if (!stopped_) write_weights();

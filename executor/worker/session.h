@@ -54,6 +54,7 @@ class Session {
   void restore();
   void open_nodes();
   bool restore_from_nodes();
+  void leave_nodes();
   void record_restore(std::int64_t step, std::span<const RestoreTensor> targets,
                       std::chrono::steady_clock::time_point begin);
   void record_run();

@@ -73,6 +73,15 @@ bool Session::restore_from_nodes() {
   return step.has_value();
 }
 
+/// The storage has all of the work.
+void Session::leave_nodes() {
+  nodes_->clear();
+  if (!options_.node_directory.empty()) return;
+  std::error_code ignored;  // not empty: another rank's node is not left yet
+  std::filesystem::remove(node_directory(options_.out, job_.checkpoint.local->to, 0).parent_path(),
+                          ignored);
+}
+
 void Session::restore() {
   const auto report = [this] { progress_.report({.phase = ProgressPhase::restoring}); };
   report();

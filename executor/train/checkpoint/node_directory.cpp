@@ -44,7 +44,9 @@ fs::path node_directory(const fs::path& out, LocalTier to, int node) {
 void make_node_directory(const fs::path& directory, LocalTier to) {
   const fs::path memory = own_memory();
   const bool shared =
-      to == LocalTier::peer_memory && std::ranges::mismatch(memory, directory).in1 == memory.end();
+      to == LocalTier::peer_memory &&
+      std::mismatch(memory.begin(), memory.end(), directory.begin(), directory.end()).first ==
+          memory.end();
   if (shared) {
     (void)::mkdir(memory.c_str(), S_IRWXU);
     struct stat about {};

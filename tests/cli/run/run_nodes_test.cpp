@@ -89,12 +89,20 @@ void kill_all(BackgroundJob& job) {
 
 TEST_CASE("killed processes go on from what their nodes have, while the storage has nothing") {
   const Workspace w;
-  const auto [strategy, to] = GENERATE(table<std::string, LocalTier>(
-      {{"{kind: multi_worker_mirrored, workers: 3}", LocalTier::local_disk},
-       {"{kind: sharded, workers: 3, zero_stage: 3}", LocalTier::peer_memory}}));
-  const std::string local = "{to: " + std::string(to_text(to)) + ", every: 20ms}";
-  INFO(strategy << ' ' << local);
-  w.write("job.yaml", nodes_job(strategy, local));
+  struct How {
+    std::string strategy, replicas, restart;
+    LocalTier to;
+  };
+  const How how = GENERATE(
+      How{"{kind: multi_worker_mirrored, workers: 3}", "1", "full", LocalTier::local_disk},
+      How{"{kind: sharded, workers: 3, zero_stage: 3}", "2", "full", LocalTier::peer_memory},
+      How{"{kind: sharded, workers: 3, zero_stage: 1}", "2", "in_place", LocalTier::local_disk});
+  const LocalTier to = how.to;
+  const int replicas = std::stoi(how.replicas);
+  const std::string local =
+      "{to: " + std::string(to_text(to)) + ", every: 20ms, replicas: " + how.replicas + "}";
+  INFO(how.strategy << ' ' << local << ' ' << how.restart);
+  w.write("job.yaml", nodes_job(how.strategy, local, "  restart: {kind: " + how.restart + "}\n"));
   const auto expected = undisturbed_tiers(w);
   BackgroundJob job(w, "job.yaml", "run", kTiersRun);
   std::vector<std::int64_t> there;
@@ -102,10 +110,10 @@ TEST_CASE("killed processes go on from what their nodes have, while the storage 
     const std::int64_t before = there.empty() ? 0 : there.back();
     const auto runs = std::size_t(kill) + 1;
     REQUIRE(job.wait_for([&] {
-      return newest_of_nodes(w.path("run"), to) > before && job.workers().size() == 3 &&
+      return newest_of_nodes(w.path("run"), to, replicas) > before && job.workers().size() == 3 &&
              records_of_tiers(w).runs.size() == runs;
     }));
-    there.push_back(newest_of_nodes(w.path("run"), to));
+    there.push_back(newest_of_nodes(w.path("run"), to, replicas));
     if (kill == 0)
       ::kill(job.workers().at(1), SIGKILL);
     else
@@ -122,7 +130,7 @@ TEST_CASE("killed processes go on from what their nodes have, while the storage 
   // The storage has the end of the training, the nodes have nothing any more.
   CHECK(newest_of_storage(w.path("run")) == 200);
   for (int node = 0; node < 3; ++node)
-    CHECK(list_sets(node_directory(w.path("run"), to, node)).empty());
+    CHECK_FALSE(fs::exists(node_directory(w.path("run"), to, node)));
 }
 
 TEST_CASE("with a lost node the storage is gone on from, or copies on other nodes") {
