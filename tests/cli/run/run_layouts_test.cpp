@@ -188,3 +188,15 @@ TEST_CASE("layouts that the worker does not run are refused with what to do") {
   CHECK(offload.code == 2);
   CHECK(contains(offload.err, "the optimizer's state is in the host's memory already"));
 }
+
+TEST_CASE("an offloaded optimizer is run: on CPUs, where its state was, with the same bits") {
+  const Workspace w;
+  for (const char* offloads : {"true", "false"}) {
+    std::string job = job_text(
+        kGpt, std::string("{kind: sharded, zero_stage: 2, offload_optimizer: ") + offloads + "}", 2,
+        20);
+    job.replace(job.find("}, nodes"), 1, "}, accelerator: {type: T4, count: 1}");
+    w.write(std::string(offloads) + ".yaml", job);
+  }
+  CHECK(run_to_end(w, "true.yaml", "offloaded") == run_to_end(w, "false.yaml", "own"));
+}
