@@ -19,6 +19,8 @@ struct CutRanges {
 
 /// What a rank has of a block.
 struct DeviceShard {
+  DeviceGroup* peers = nullptr;  // between which it is cut
+  bool of_experts = false;
   std::size_t piece = 0;      // of the parameters
   std::size_t to_reduce = 0;  // trained elements of the block, with what fills slots up
   ParameterRange host;        // of the host's layout
@@ -36,11 +38,19 @@ struct DeviceShard {
   std::int64_t held() const;
 };
 
-/// Of the rank's place in `replicas`, with memory for what options.stage and options.optimizer
-/// keep, of zeros. Throws DeviceError.
+/// Of the rank's place in `peers`, with memory for what options.stage and options.optimizer keep,
+/// of zeros. Throws DeviceError.
 DeviceShard make_device_shard(const ZeroBlock& block, const ZeroOptions& options,
-                              const DeviceParameters& parameters, const DeviceGroup& replicas);
+                              const DeviceParameters& parameters, DeviceGroup& peers);
 
+/// All parameters get the values of rank 0 of `replicas`, blocks of experts those of rank 0 of
+/// their peers. Collective over all of them; waits.
+void share_first_values(DeviceGroup& replicas, const std::vector<DeviceShard>& blocks,
+                        DeviceParameters& parameters, cudaStream_t stream);
+
+/// The same elements, slot by slot, in the padded layout.
+std::vector<TrainedRange> in_padded(const DeviceParameters& parameters,
+                                    const std::vector<TrainedRange>& of_host);
 /// Where an element of the padded layout is on the host.
 std::size_t host_place(const DeviceParameters& parameters, std::size_t padded);
 

@@ -17,6 +17,8 @@
 // statistics are float.
 namespace reckon::cuda {
 
+class ExpertRoute;  // executor/cuda/layers/expert_route.h
+
 struct DevicePass {
   Products* products = nullptr;
   cudaStream_t stream = nullptr;
@@ -27,6 +29,8 @@ struct DevicePass {
   const float* slopes = nullptr;         // of that loss of each sample, (B), on the device
   const std::int32_t* masked = nullptr;  // SelectTokens: (B, count) positions, on the device
   DeviceGroup* tensor = nullptr;         // of ranks that share the model; null: one
+  DeviceGroup* expert = nullptr;         // of ranks that share experts out; null: one
+  Communicator* expert_hosts = nullptr;  // the same ranks
   CommunicationTaken* taken = nullptr;   // of exchanges with them
 };
 
@@ -75,9 +79,12 @@ class DeviceRunner {
 template <class E>
 using DeviceRunnerPtr = std::unique_ptr<DeviceRunner<E>>;
 
-/// reason_not_on_device() (executor/train/device_layers.h) must be "".
+/// reason_not_on_device() (executor/train/device_layers.h) must be "". `route`: of the mixture of
+/// experts that the layer belongs to, which its dispatch plans in each forward pass; null: it plans
+/// one of its own.
 template <class E>
-DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& geometry);
+DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& geometry,
+                                      ExpertRoute* route = nullptr);
 
 // What make_device_runner() chooses from; each in the file of layers/ that names it.
 namespace run {
@@ -130,6 +137,13 @@ template <class E>
 DeviceRunnerPtr<E> select_tokens(const SelectTokens&, const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> softmax_cross_entropy(const SoftmaxCrossEntropy&, const LayerGeometry&);
+// experts.cpp
+template <class E>
+DeviceRunnerPtr<E> expert_dispatch(const ExpertDispatch&, const LayerGeometry&, ExpertRoute*);
+template <class E>
+DeviceRunnerPtr<E> expert_linear(const ExpertLinear&, const LayerGeometry&, ExpertRoute*);
+template <class E>
+DeviceRunnerPtr<E> expert_combine(const ExpertCombine&, const LayerGeometry&, ExpertRoute*);
 }  // namespace run
 
 }  // namespace reckon::cuda

@@ -1,12 +1,15 @@
 #include "executor/cuda/runtime/graph.h"
 
 #include <algorithm>
+#include <map>
 
+#include "executor/cuda/layers/expert_route.h"
 #include "executor/cuda/layers/runner.h"
 #include "executor/cuda/runtime/logit_strides.h"
 #include "executor/cuda/runtime/losses.h"
 #include "executor/cuda/runtime/tensor_sums.h"
 #include "executor/train/device_layers.h"
+#include "executor/train/parallel/token_parts.h"
 #include "sim/base/check.h"
 #include "sim/model/shapes.h"
 
@@ -32,8 +35,12 @@ class Graph final : public DeviceGraph {
     pass_.stream = stream;
     pass_.seed = options.seed;
     pass_.tensor = groups.tensor;
+    pass_.expert = groups.expert;
+    pass_.expert_hosts = groups.expert_hosts;
     pass_.taken = &taken_;
     RECKON_CHECK((options.place.tensor.ranks > 1) == (groups.tensor != nullptr));
+    RECKON_CHECK((options.place.expert.ranks > 1) == (groups.expert != nullptr));
+    RECKON_CHECK((groups.expert != nullptr) == (groups.expert_hosts != nullptr));
     prepare();
     in_ = crossing_at(part_.first);
     out_ = crossing_at(part_.end);
@@ -133,7 +140,8 @@ class Graph final : public DeviceGraph {
       Prepared& p = prepared_[i];
       Layer layer = layers[i].layer;
       layer.id = layers[i].origin;  // decides the dropout masks
-      p.runner = make_device_runner<E>(layer, geometry_of(rank_, layers[i], options_.batch));
+      p.runner = make_device_runner<E>(layer, geometry_of(rank_, layers[i], options_.batch),
+                                       route_of(layer));
       scratch = std::max(scratch, p.runner->scratch_bytes());
       if (std::holds_alternative<InputLayer>(layer.op))
         p.record = DeviceBuffer<float>(options_.batch * elements(layer.output));
@@ -154,6 +162,12 @@ class Graph final : public DeviceGraph {
       prepared_[i].late.accumulate = accumulate[i];
     }
     statistics_to_host();  // as runners begin with them
+  }
+
+  /// All layers of a mixture read the same scores.
+  ExpertRoute* route_of(const Layer& layer) {
+    if (experts_of(layer.op) == 0) return nullptr;
+    return &routes_[rank_.layers[index(layer.inputs[1])].origin];
   }
 
   void find_weights(std::size_t i) {
@@ -287,7 +301,8 @@ class Graph final : public DeviceGraph {
   Schedule schedule_;
   ActionHooks hooks_;
   Products products_;
-  std::vector<Prepared> prepared_;  // by layer
+  std::map<LayerId, ExpertRoute> routes_;  // by scores of experts
+  std::vector<Prepared> prepared_;         // by layer
   DeviceBuffer<E> memory_;
   DeviceLosses losses_;
   TensorSums sums_;
