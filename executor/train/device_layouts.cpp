@@ -10,13 +10,7 @@ Diagnostics cannot_cut_on_device(const PlannedWorkload& job) {
   Diagnostics problems;
   if (!cuts_the_model(job.strategy)) return problems;
   const Layout& l = job.strategy.layout;
-  if (l.context > 1)
-    problems.push_back({.at = {},
-                        .what = fmt::format("reckon-worker's ranks with context: {} train on CPUs, "
-                                            "not on devices",
-                                            l.context),
-                        .hint = "context: 1, or --device cpu"});
-  if (l.tensor <= 1 || !problems.empty()) return problems;
+  if (l.tensor <= 1) return problems;
   const auto rank = make_rank_model(job.model, place_in_model(l, {}));
   if (!rank) return rank.error();
   for (const RankLayer& layer : rank->layers) {

@@ -42,9 +42,7 @@ void ExpertRoute::plan(const MixtureShape& shape, const E* scores, const DeviceP
   if (pass.expert_hosts == nullptr) {
     traffic_.plan_alone(std::move(samples), shape.experts);
   } else {
-    const auto begin = std::chrono::steady_clock::now();
-    traffic_.plan(*pass.expert_hosts, std::move(samples), shape.experts);
-    pass.taken->time += std::chrono::steady_clock::now() - begin;
+    timed(pass, {}, [&] { traffic_.plan(*pass.expert_hosts, std::move(samples), shape.experts); });
   }
   upload(pass);
 }
@@ -111,10 +109,7 @@ void ExpertRoute::swap(std::int64_t width, const E* own_out, E* own_in, const E*
     if (r != pass.expert->rank()) sent += count_of(swaps.back().out.size());
     from += theirs;
   }
-  const auto begin = std::chrono::steady_clock::now();
-  pass.expert->queue_swaps(swaps, pass.stream);
-  pass.taken->time += std::chrono::steady_clock::now() - begin;
-  pass.taken->sent += Bytes{double(sent)};
+  timed(pass, Bytes{double(sent)}, [&] { pass.expert->queue_swaps(swaps, pass.stream); });
 }
 
 template <class E>

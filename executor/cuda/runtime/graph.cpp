@@ -5,6 +5,7 @@
 
 #include "executor/cuda/layers/expert_route.h"
 #include "executor/cuda/layers/runner.h"
+#include "executor/cuda/layers/token_blocks.h"
 #include "executor/cuda/runtime/logit_strides.h"
 #include "executor/cuda/runtime/losses.h"
 #include "executor/cuda/runtime/tensor_sums.h"
@@ -35,10 +36,12 @@ class Graph final : public DeviceGraph {
     pass_.stream = stream;
     pass_.seed = options.seed;
     pass_.tensor = groups.tensor;
+    pass_.context = groups.context;
     pass_.expert = groups.expert;
     pass_.expert_hosts = groups.expert_hosts;
     pass_.taken = &taken_;
     RECKON_CHECK((options.place.tensor.ranks > 1) == (groups.tensor != nullptr));
+    RECKON_CHECK((options.place.context.ranks > 1) == (groups.context != nullptr));
     RECKON_CHECK((options.place.expert.ranks > 1) == (groups.expert != nullptr));
     RECKON_CHECK((groups.expert != nullptr) == (groups.expert_hosts != nullptr));
     prepare();
@@ -122,6 +125,7 @@ class Graph final : public DeviceGraph {
     std::size_t weight = kNone, bias = kNone;  // slots
     ParameterRange trained;                    // in the padded layout
     DeviceBuffer<float> record;                // of an input layer
+    std::vector<float> own_tokens;             // of its numbers, where context ranks have others
     std::vector<float> statistics;             // on the host
   };
   /// What crosses the begin or the end of a part, of one layer.
@@ -254,7 +258,9 @@ class Graph final : public DeviceGraph {
       if (!part_.has(i)) continue;
       Prepared& p = prepared_[i];
       if (is_input) {
-        const std::span<const float> numbers = batch.inputs[data];
+        std::span<const float> numbers = batch.inputs[data];
+        if (const TokenPart& tokens = rank_.layers[i].part.tokens; !tokens.all())
+          numbers = p.own_tokens = own_tokens(numbers, options_.batch, tokens);
         RECKON_CHECK(count_of(numbers.size()) == p.record.size());
         queue_to_device(p.record.data(), std::as_bytes(numbers), pass_.stream, "copying the batch");
         p.forward.record_here = numbers;

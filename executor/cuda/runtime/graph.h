@@ -12,7 +12,7 @@ namespace reckon::cuda {
 /// The groups of the ranks that share a model or its experts, of their devices and of their hosts;
 /// null: one rank.
 struct DeviceGroups {
-  DeviceGroup *tensor = nullptr, *expert = nullptr;
+  DeviceGroup *tensor = nullptr, *context = nullptr, *expert = nullptr;
   Communicator* expert_hosts = nullptr;
 };
 

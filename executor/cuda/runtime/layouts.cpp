@@ -35,6 +35,10 @@ class DeviceLayouts final : public LayoutMaker {
       tensor_ = make_group_(*rank.groups->tensor);
       groups.tensor = tensor_.get();
     }
+    if (rank.layout.context > 1) {
+      context_ = make_group_(*rank.groups->context);
+      groups.context = context_.get();
+    }
     if (rank.layout.expert > 1) {
       expert_ = make_group_(*rank.groups->expert);
       groups.expert = expert_.get();
@@ -60,7 +64,7 @@ class DeviceLayouts final : public LayoutMaker {
   const DevicePrecision precision_;
   cudaStream_t stream_;
   const GroupMaker make_group_;
-  std::unique_ptr<ReducingGroup> replicas_, tensor_, expert_, expert_replicas_;
+  std::unique_ptr<ReducingGroup> replicas_, tensor_, context_, expert_, expert_replicas_;
   std::unique_ptr<DeviceParameters> parameters_;
 };
 
