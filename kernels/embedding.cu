@@ -67,7 +67,7 @@ __global__ void rotary_kernel(RotaryShape s, float direction, float log2_theta, 
     write(at, to_float(from[at]));
     return;
   }
-  const auto position = static_cast<float>(head / s.heads % s.tokens);
+  const auto position = static_cast<float>(s.first + head / s.heads % s.tokens);
   const float angle = position * exp2f(-log2_theta * 2.0f * static_cast<float>(pair) /
                                        static_cast<float>(s.rotated));
   const float c = cosf(angle), sine = direction * sinf(angle);

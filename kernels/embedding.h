@@ -45,7 +45,8 @@ template <class E>
 /// head_width).
 struct RotaryShape {
   std::int64_t batch = 1, tokens = 1, heads = 1, head_width = 1, rotated = 1;
-  double theta = 10000;  // base of the angles
+  double theta = 10000;    // base of the angles
+  std::int64_t first = 0;  // position of the first token
 };
 template <class E>
 [[nodiscard]] cudaError_t rotary(const RotaryShape& s, int direction, const E* x, E* y,

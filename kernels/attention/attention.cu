@@ -75,10 +75,11 @@ __global__ void forward_kernel(AttentionShape s, AttentionDropout drop, const E*
     const float factor = drops(drop) ? dropout_factor(s, drop, m.b, m.head, m.row, j) : 1.0f;
     add_multiple(out, p * factor, read(v + at, w));
   }
-  for (int i = 0; i < kParts; ++i) out.at[i] /= sum;
+  const bool any = seen.begin < seen.end;
+  for (int i = 0; i < kParts; ++i) out.at[i] = any ? out.at[i] / sum : 0.0f;
   write(y + ((m.b * s.tokens + m.row) * s.heads + m.head) * w, w, out, false);
   if (threadIdx.x % 32 == 0)
-    log_sums[(m.b * s.heads + m.head) * s.tokens + m.row] = largest + logf(sum);
+    log_sums[(m.b * s.heads + m.head) * s.tokens + m.row] = any ? largest + logf(sum) : -INFINITY;
 }
 
 /// dots = y . dy, by row and head: the sum of probability times its gradient [Dao 2022, eq. 4].

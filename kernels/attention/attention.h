@@ -18,20 +18,25 @@ struct AttentionShape {
   std::int64_t q_stride = 1, kv_stride = 1;  // elements from one token's row to the next
   bool causal = true;
   std::int64_t window = 0;  // causal: a token sees so many, itself the last; 0: all
+  std::int64_t ahead = 0;   // causal: the first row's place less that of the first column
 };
 /// threshold 0: none. Element (head * tokens + row) * seen + column of sample first_sample + b,
-/// heads counted from first_head.
+/// heads counted from first_head, rows and columns from those named; `all`: tokens of a sequence of
+/// which these are some, 0: the shape's.
 struct AttentionDropout {
   DropoutStream mask;
   std::int64_t first_sample = 0;
   std::int64_t first_head = 0;
+  std::int64_t first_row = 0, first_column = 0;
+  std::int64_t all = 0;
 };
 
 /// q (batch, tokens, q_stride), k, v (batch, seen, kv_stride): pointers to the first head; y
 /// (batch, tokens, heads * head_width). log_sums (batch, heads, tokens), kept for the backward
-/// pass. Bf16 with head_width 32, 64 or 128 and 16-byte aligned rows runs on tensor cores, with
-/// scores, sums and outputs in float and probabilities rounded to bf16: |error| <= 4 u max|v| with
-/// u = 2^-8. Everything else (and float) goes key by key, for head_width up to 256.
+/// pass; of a row that sees no column -infinity, and y zero. Bf16 with head_width 32, 64 or 128 and
+/// 16-byte aligned rows runs on tensor cores, with scores, sums and outputs in float and
+/// probabilities rounded to bf16: |error| <= 4 u max|v| with u = 2^-8. Everything else (and float)
+/// goes key by key, for head_width up to 256.
 template <class E>
 [[nodiscard]] cudaError_t attention_forward(const AttentionShape& s, const AttentionDropout& drop,
                                             const E* q, const E* k, const E* v, E* y,

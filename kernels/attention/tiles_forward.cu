@@ -100,14 +100,17 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     const float sum = quad_sum(soft.sum[r]);
-    const float inverse = 1.0f / sum;  // rows past the end are not written
+    const std::int64_t row = first + row_of(2 * r);  // those past the end are not written
+    const Seen own = seen_by(s, row, row + 1);
+    const bool any = own.begin < own.end;
+    const float inverse = any ? 1.0f / sum : 0.0f;
 #pragma unroll
     for (int j = 0; j < W / 8; ++j)
 #pragma unroll
       for (int i = 2 * r; i < 2 * r + 2; ++i) out[j][i] *= inverse;
-    const std::int64_t row = first + row_of(2 * r);
     if (row < s.tokens && threadIdx.x % 4 == 0)
-      log_sums[(b * s.heads + head) * s.tokens + row] = soft.largest[r] * kLn2 + logf(sum);
+      log_sums[(b * s.heads + head) * s.tokens + row] =
+          any ? soft.largest[r] * kLn2 + logf(sum) : -INFINITY;
   }
   write_rows<W>(y + b * s.tokens * s.heads * W + head * W, s.heads * W, first, s.tokens, out,
                 false);

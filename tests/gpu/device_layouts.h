@@ -6,7 +6,7 @@
 #include "gpu/device.h"
 
 // Jobs of layout_jobs.h whose ranks are threads that share one device (or its emulator) and
-// exchange through the host's memory.
+// exchange through the host's memory; what they are held to.
 namespace reckon::test {
 
 inline RankMaker device_maker(cuda::DevicePrecision precision) {

@@ -2,6 +2,7 @@
 
 #include "executor/cuda/exchange/all_reduce.h"
 #include "executor/train/networks.h"
+#include "executor/train/parallel_networks.h"
 #include "executor/train/recipe/recipe.h"
 #include "gpu/device.h"
 
@@ -141,6 +142,7 @@ TEST_CASE("a device's losses and gradients are those of the double-precision run
   SECTION("BERT") { compare(small_bert(), precision, recompute); }
   SECTION("two losses") { compare(two_heads(), precision, recompute); }
   SECTION("Llama") { compare(small_llama(), precision, recompute); }
+  SECTION("a mixture of experts") { compare(test::parallel_mixture(true), precision, recompute); }
 }
 
 TEST_CASE("five steps on a device are the five steps of the CPU, to rounding") {

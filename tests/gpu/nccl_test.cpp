@@ -62,6 +62,10 @@ TEST_CASE("NCCL's collectives of one rank keep every bit, at odd sizes", "[nccl]
     arrives([&](auto a, auto b) { nccl->all_gather(a, b); });
     arrives([&](auto a, auto b) { nccl->reduce_scatter(a, b); });
     arrives([&](auto a, auto b) { nccl->all_to_all(a, b); });
+    arrives([&](auto a, auto b) {
+      const cuda::DeviceSwap swap{std::as_bytes(a), std::as_writable_bytes(b)};
+      nccl->queue_swaps(std::span(&swap, 1), nullptr);
+    });
   }
   nccl->barrier();
 }

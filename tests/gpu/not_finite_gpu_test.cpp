@@ -8,6 +8,7 @@
 #include "executor/train/device/layers.h"
 #include "executor/train/gradient_cases.h"
 #include "executor/train/layers/layer_runner.h"
+#include "executor/train/parallel/token_parts.h"
 #include "executor/train/parameters.h"
 #include "executor/train/products/aligned_buffer.h"
 #include "gpu/device.h"
@@ -53,8 +54,8 @@ struct LayerCase {
   }
 };
 
-std::size_t count_of(const Shape& shape) {
-  return static_cast<std::size_t>(kBatch * elements(shape));
+std::size_t count_of(const LayerCase& c, const Shape& shape) {
+  return static_cast<std::size_t>(c.geometry.batch * elements(shape));
 }
 
 /// In -1.1..1.1 and none twice, so that there is one largest.
@@ -68,12 +69,12 @@ std::vector<float> numbers(std::size_t count, double phase) {
 Numbers numbers_of(const LayerCase& c) {
   Numbers n;
   for (std::size_t k = 0; k < c.geometry.inputs.size(); ++k)
-    n.inputs.push_back(numbers(count_of(c.geometry.inputs[k]), static_cast<double>(k)));
+    n.inputs.push_back(numbers(count_of(c, c.geometry.inputs[k]), static_cast<double>(k)));
   for (std::size_t i = 0; c.ids() > 0 && i < n.inputs[0].size(); ++i)
     n.inputs[0][i] = static_cast<float>(static_cast<std::int64_t>(5 * i) % c.ids());
   n.weight = numbers(c.weights, 3);
   n.bias = numbers(c.biases, 4);
-  const std::size_t outputs = count_of(c.geometry.output);
+  const std::size_t outputs = count_of(c, c.geometry.output);
   n.slope = numbers(outputs, 5);
   if (const auto* loss = std::get_if<SoftmaxCrossEntropy>(&c.layer.op))
     for (std::size_t i = 0; i < n.inputs[0].size() / std::size_t(loss->classes); ++i)
@@ -334,7 +335,15 @@ std::vector<LayerCase> all_layers() {
           fmt::format("{} {} {} {} {} {} {}", layer.op.index(), layer.inputs.size(),
                       layer.inputs.empty() ? 0 : c.geometry.inputs[0].size(), layer.output.size(),
                       c.weights > 0, c.biases > 0, own ? test.name : "");
-      if (seen.insert(key).second) all.push_back(std::move(c));
+      if (!seen.insert(key).second) continue;
+      const bool reorders = c.on_device && experts_of(layer.op) > 0;  // the rows of several samples
+      if (reorders) c.on_device = false;
+      all.push_back(c);
+      if (!reorders) continue;
+      c.on_device = true;
+      c.geometry.batch = 1;
+      c.name += ", one sample";
+      all.push_back(std::move(c));
     }
   }
   add_long_attention(all);

@@ -1,5 +1,7 @@
 #include "executor/cuda/exchange/staged.h"
 
+#include <thread>
+
 #include "executor/comm/thread_communicator.h"
 #include "executor/cuda/exchange/all_reduce.h"
 #include "executor/cuda/runtime/runtime.h"
@@ -141,4 +143,48 @@ TEST_CASE("devices of a worker add up before its first rank hands the sums on") 
   const auto doubled = values_of({.devices = &twin, .hosts = hosts[0].get()}, 0.5);
   CHECK(doubled == values_of({}, 1));  // half of the loss each: a power of two is exact
   CHECK(twin.broadcasts == 2);         // of the first values, and of the new ones
+}
+
+TEST_CASE("every device swaps with every other, as much as each has for the other, or nothing") {
+  require_device();
+  constexpr int kRanks = 3;
+  // Rank a has (2 a + b) % 4 numbers for rank b: none for some, and some for itself.
+  const auto count = [](int a, int b) { return static_cast<std::size_t>((2 * a + b) % 4); };
+  const auto number = [](int a, int b, std::size_t i) {
+    return static_cast<float>(100 * a + 10 * b) + static_cast<float>(i);
+  };
+  auto hosts = make_thread_communicators(kRanks);
+  std::vector<std::vector<float>> got(kRanks);
+  std::vector<std::jthread> threads;
+  for (auto& host : hosts)
+    threads.emplace_back([&, mine = host.get()] {
+      const int own = mine->rank();
+      const auto group = cuda::make_staged_group(*mine);
+      std::vector<float> goes;
+      std::size_t comes = 0;
+      for (int r = 0; r < kRanks; ++r) {
+        for (std::size_t i = 0; i < count(own, r); ++i) goes.push_back(number(own, r, i));
+        comes += count(r, own);
+      }
+      cuda::DeviceBuffer<float> out(std::int64_t(goes.size())), in{std::int64_t(comes)};
+      cuda::copy_to_device(out.data(), goes.data(), goes.size() * sizeof(float));
+      std::vector<cuda::DeviceSwap> swaps;
+      std::size_t sent = 0, received = 0;
+      for (int r = 0; r < kRanks; ++r) {
+        swaps.push_back({std::as_bytes(out.span().subspan(sent, count(own, r))),
+                         std::as_writable_bytes(in.span().subspan(received, count(r, own)))});
+        sent += count(own, r);
+        received += count(r, own);
+      }
+      group->queue_swaps(swaps, nullptr);
+      got[std::size_t(own)].resize(comes);
+      cuda::copy_to_host(got[std::size_t(own)].data(), in.data(), comes * sizeof(float));
+    });
+  threads.clear();
+  for (int own = 0; own < kRanks; ++own) {
+    std::vector<float> expected;
+    for (int r = 0; r < kRanks; ++r)
+      for (std::size_t i = 0; i < count(r, own); ++i) expected.push_back(number(r, own, i));
+    CHECK(got[std::size_t(own)] == expected);
+  }
 }

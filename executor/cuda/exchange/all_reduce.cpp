@@ -1,5 +1,6 @@
 #include "executor/cuda/exchange/all_reduce.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -18,9 +19,10 @@ using Clock = std::chrono::steady_clock;
 
 class DeviceExchange final : public GradientExchange {
  public:
-  DeviceExchange(DeviceReducer* reducer, AllReduceOptions options, const ParameterLayout& layout,
-                 cudaStream_t stream)
-      : reducer_(reducer),
+  DeviceExchange(DeviceReducer* reducer, DeviceReducer* expert_replicas, AllReduceOptions options,
+                 const ParameterLayout& layout, cudaStream_t stream)
+      : all_{.reducer = reducer},
+        experts_{.reducer = expert_replicas},
         options_(std::move(options)),
         layout_(layout),
         padded_(device_layout(layout)),
@@ -36,30 +38,35 @@ class DeviceExchange final : public GradientExchange {
     first_ = DeviceBuffer<float>(count);
     if (std::holds_alternative<AdamW>(options_.optimizer)) second_ = DeviceBuffer<float>(count);
     squares_ = DeviceBuffer<double>(gpu::kNormScratch + 1);
-    if (ranks() > 1) reducer_->broadcast_values(parameters.values);
+    share_first_values();
   }
 
   void gradient_ready(ParameterRange range) override {
     RECKON_CHECK(range.first + range.count <= parameters_.gradients.size());
-    if (ranks() == 1) return;
-    open_.push_back(parameters_.gradients.subspan(range.first, range.count));
-    bytes_ += Bytes{static_cast<double>(range.count * sizeof(float))};
-    const bool full = rule_.add(Bytes{static_cast<double>(range.count * sizeof(float))});
-    if (full && options_.overlap) send_open();
+    Sums& sums = is_of_experts(range) ? experts_ : all_;
+    if (sums.ranks() == 1) return;
+    sums.open.push_back(parameters_.gradients.subspan(range.first, range.count));
+    const Bytes bytes{static_cast<double>(range.count * sizeof(float))};
+    sums.bytes += bytes;
+    if (sums.rule.add(bytes) && options_.overlap) send_open(sums);
   }
 
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override {
     ExchangeTimes times;
     times.next_step = step + 1;
-    if (ranks() > 1) {
+    if (all_.ranks() > 1) {
       check(cudaStreamSynchronize(stream_), "backward pass");
       const auto backward_end = Clock::now();
-      send_open();
-      rule_ = {};
-      reducer_->join(stream_);
+      for (Sums* sums : {&all_, &experts_}) {
+        if (sums->ranks() == 1) continue;
+        send_open(*sums);
+        sums->rule = {};
+        sums->reducer->join(stream_);
+        const double ranks = sums->ranks();
+        times.sent += std::exchange(sums->bytes, {}) * (2.0 * (ranks - 1) / ranks);
+      }
       check(cudaStreamSynchronize(stream_), "sum of gradients");
       times.exposed_communication = times.communication = Clock::now() - backward_end;
-      times.sent = std::exchange(bytes_, {}) * (2.0 * (ranks() - 1) / ranks());
     }
     const auto begin = Clock::now();
     times.skipped = !apply(step, learning_rate);
@@ -84,7 +91,40 @@ class DeviceExchange final : public GradientExchange {
   }
 
  private:
-  int ranks() const { return reducer_ == nullptr ? 1 : reducer_->size(); }
+  /// Of the gradients that some ranks add up.
+  struct Sums {
+    DeviceReducer* reducer = nullptr;    // null: this rank alone
+    std::vector<std::span<float>> open;  // a bucket that is being filled
+    BucketRule rule;
+    Bytes bytes{};
+    int ranks() const { return reducer == nullptr ? 1 : reducer->size(); }
+  };
+
+  /// Rank 0's; but those of experts are those of their replicas' rank 0.
+  void share_first_values() {
+    if (all_.ranks() == 1) return;
+    std::vector<std::vector<float>> own;
+    for (const ParameterSlot& slot : padded_.slots) {
+      if (!slot.of_experts) continue;
+      own.emplace_back(slot.count);
+      copy_to_host(own.back().data(), values_of(slot).data(), values_of(slot).size_bytes());
+    }
+    all_.reducer->broadcast_values(parameters_.values);
+    for (std::size_t s = 0, next = 0; s < padded_.slots.size(); ++s) {
+      if (!padded_.slots[s].of_experts) continue;
+      const std::span<float> there = values_of(padded_.slots[s]);
+      copy_to_device(there.data(), own[next++].data(), there.size_bytes());
+      if (experts_.ranks() > 1) experts_.reducer->broadcast_values(there);
+    }
+  }
+  std::span<float> values_of(const ParameterSlot& slot) const {
+    return parameters_.values.subspan(slot.first, slot.count);
+  }
+  bool is_of_experts(ParameterRange range) const {
+    return std::ranges::any_of(padded_.slots, [&](const ParameterSlot& slot) {
+      return slot.of_experts && slot.first >= range.first && slot.first < range.first + range.count;
+    });
+  }
   std::vector<DeviceBuffer<float>*> moments() {
     if (second_.size() == 0) return {&first_};
     return {&first_, &second_};
@@ -97,10 +137,10 @@ class DeviceExchange final : public GradientExchange {
         copy(here_[k].data() + layout_.slots[s].first,
              moments()[k]->data() + padded_.slots[s].first, layout_.slots[s].count * sizeof(float));
   }
-  void send_open() {
-    if (open_.empty()) return;
-    reducer_->queue_sums(open_, stream_);
-    open_.clear();
+  void send_open(Sums& sums) {
+    if (sums.open.empty()) return;
+    sums.reducer->queue_sums(sums.open, stream_);
+    sums.open.clear();
   }
 
   /// nullopt: a gradient is not finite, and nothing is to be updated.
@@ -134,7 +174,7 @@ class DeviceExchange final : public GradientExchange {
     return true;
   }
 
-  DeviceReducer* reducer_;
+  Sums all_, experts_;
   GradientScaling scaling_;
   const AllReduceOptions options_;
   const ParameterLayout layout_, padded_;              // the host's, and the device's
@@ -144,9 +184,6 @@ class DeviceExchange final : public GradientExchange {
   DeviceBuffer<float> first_, second_;  // velocities, none; or moments
   DeviceBuffer<double> squares_;
   std::vector<std::vector<float>> here_;  // the state as the host has it
-  std::vector<std::span<float>> open_;    // a bucket that is being filled
-  BucketRule rule_;
-  Bytes bytes_{};
 };
 
 }  // namespace
@@ -154,8 +191,10 @@ class DeviceExchange final : public GradientExchange {
 std::unique_ptr<GradientExchange> make_device_exchange(DeviceReducer* reducer,
                                                        AllReduceOptions options,
                                                        const ParameterLayout& layout,
-                                                       cudaStream_t stream) {
-  return std::make_unique<DeviceExchange>(reducer, std::move(options), layout, stream);
+                                                       cudaStream_t stream,
+                                                       DeviceReducer* expert_replicas) {
+  return std::make_unique<DeviceExchange>(reducer, expert_replicas, std::move(options), layout,
+                                          stream);
 }
 
 }  // namespace reckon::cuda

@@ -9,6 +9,12 @@
 
 namespace reckon::cuda {
 
+/// What goes to a rank, and room for what comes from it: as much as it has for this one.
+struct DeviceSwap {
+  std::span<const std::byte> out;
+  std::span<std::byte> in;
+};
+
 /// Collectives of the devices of some ranks, over numbers in their memory: behind what `stream` has
 /// been asked to make so far, and in front of what it is asked for from then on. Every rank calls
 /// the same functions in the same order, from one thread at a time.
@@ -26,6 +32,8 @@ class DeviceGroup {
                                     cudaStream_t stream) = 0;
   /// All ranks get rank 0's.
   virtual void queue_broadcast(std::span<float> values, cudaStream_t stream) = 0;
+  /// With each rank, in their order, itself among them. Nothing is sent where there is nothing.
+  virtual void queue_swaps(std::span<const DeviceSwap> with, cudaStream_t stream) = 0;
 };
 
 /// A group that sums gradients behind a backward pass, too.

@@ -147,6 +147,27 @@ class Nccl final : public NcclCommunicator {
                                comm_, stream),
                "broadcast");
   }
+  void queue_swaps(std::span<const DeviceSwap> with, cudaStream_t stream) override {
+    RECKON_CHECK(with.size() == static_cast<std::size_t>(size_));
+    const DeviceSwap& own = with[static_cast<std::size_t>(rank_)];
+    RECKON_CHECK(own.out.size() == own.in.size());
+    if (!own.out.empty())
+      cuda::check(cudaMemcpyAsync(own.in.data(), own.out.data(), own.out.size(),
+                                  cudaMemcpyDeviceToDevice, stream),
+                  "own rows");
+    check_nccl(nccl_.group_start(), "swaps");
+    for (int r = 0; r < size_; ++r) {
+      const DeviceSwap& swap = with[static_cast<std::size_t>(r)];
+      if (r == rank_) continue;
+      if (!swap.out.empty())
+        check_nccl(nccl_.send(swap.out.data(), swap.out.size(), ncclUint8, r, comm_, stream),
+                   "swaps");
+      if (!swap.in.empty())
+        check_nccl(nccl_.receive(swap.in.data(), swap.in.size(), ncclUint8, r, comm_, stream),
+                   "swaps");
+    }
+    check_nccl(nccl_.group_end(), "swaps");
+  }
 
   void broadcast_values(std::span<float> values) override {
     broadcast(std::as_writable_bytes(values), 0);

@@ -103,7 +103,7 @@ OffloadedShardingExchange::OffloadedShardingExchange(DeviceGroup& replicas, Comm
       options_(std::move(options)),
       parameters_(parameters),
       stream_(stream),
-      counted_(options_.counted ? counted_ranges(parameters.padded())
+      counted_(options_.counted ? in_padded(parameters, *options_.counted)
                                 : trained_ranges(parameters.padded())),
       upload_(parameters.precision()) {
   RECKON_CHECK(std::ranges::none_of(options_.blocks, &ZeroBlock::of_experts));

@@ -17,8 +17,8 @@ namespace {
 
 class DeviceShardingExchange final : public ZeroExchange, ZeroParts {
  public:
-  DeviceShardingExchange(DeviceGroup& replicas, Communicator& hosts, ZeroOptions options,
-                         DeviceParameters& parameters, cudaStream_t stream);
+  DeviceShardingExchange(DeviceGroup& replicas, DeviceGroup* expert_replicas, Communicator& hosts,
+                         ZeroOptions options, DeviceParameters& parameters, cudaStream_t stream);
 
   void start(ParameterView parameters) override;
   std::vector<ParameterRange> blocks_to_take() override;
@@ -77,8 +77,8 @@ class DeviceShardingExchange final : public ZeroExchange, ZeroParts {
   std::span<float> own_values(DeviceShard& block, const CutRanges& ranges,
                               DeviceBuffer<float>& kept);
   void wait_for_copies() { check(cudaStreamSynchronize(copies_.get()), "exchange of a block"); }
-  void note_sent(std::size_t each) {
-    steps_->note_sent(Bytes{double(std::size_t(replicas_.size() - 1) * each * sizeof(float))});
+  void note_sent(const DeviceShard& block, std::size_t each) {
+    steps_->note_sent(Bytes{double(std::size_t(block.peers->size() - 1) * each * sizeof(float))});
   }
 
   DeviceGroup& replicas_;
@@ -94,20 +94,21 @@ class DeviceShardingExchange final : public ZeroExchange, ZeroParts {
   std::optional<ZeroSteps> steps_;  // last: its thread uses all others
 };
 
-DeviceShardingExchange::DeviceShardingExchange(DeviceGroup& replicas, Communicator& hosts,
-                                               ZeroOptions options, DeviceParameters& parameters,
-                                               cudaStream_t stream)
+DeviceShardingExchange::DeviceShardingExchange(DeviceGroup& replicas, DeviceGroup* expert_replicas,
+                                               Communicator& hosts, ZeroOptions options,
+                                               DeviceParameters& parameters, cudaStream_t stream)
     : replicas_(replicas),
       options_(std::move(options)),
       parameters_(parameters),
       stream_(stream),
       trained_(trained_ranges(parameters.padded())),
-      counted_(options_.counted ? counted_ranges(parameters.padded()) : trained_) {
-  RECKON_CHECK(std::ranges::none_of(options_.blocks, &ZeroBlock::of_experts));
+      counted_(options_.counted ? in_padded(parameters, *options_.counted) : trained_) {
   std::size_t largest = 0, largest_of_all = 0;
   std::vector<std::size_t> to_reduce;
   for (const ZeroBlock& b : options_.blocks) {
-    blocks_.push_back(make_device_shard(b, options_, parameters_, replicas_));
+    RECKON_CHECK(!b.of_experts || expert_replicas != nullptr);
+    DeviceGroup& peers = b.of_experts ? *expert_replicas : replicas_;
+    blocks_.push_back(make_device_shard(b, options_, parameters_, peers));
     to_reduce.push_back(blocks_.back().to_reduce);
     for (const CutRanges* c : {&blocks_.back().trained, &blocks_.back().frozen}) {
       largest = std::max(largest, c->shards.each());
@@ -128,9 +129,7 @@ void DeviceShardingExchange::start(ParameterView parameters) {
     host_ = parameters.values;
     return;
   }
-  for (std::size_t piece = 0; piece < parameters_.pieces(); ++piece)
-    replicas_.queue_broadcast(parameters_.values(piece), stream_);
-  check(cudaStreamSynchronize(stream_), "first values");
+  share_first_values(replicas_, blocks_, parameters_, stream_);
   parameters_.changed();
 }
 
@@ -172,8 +171,8 @@ void DeviceShardingExchange::reduce(std::size_t of_them) {
   const auto part = part_.span().first(shards.each());
   check(cudaStreamWaitEvent(copies_.get(), block.made->get(), 0), "gradients");
   pack(block, block.trained.all, piece, all);
-  replicas_.queue_reduce_scatter(all, part, copies_.get());
-  note_sent(shards.each());
+  block.peers->queue_reduce_scatter(all, part, copies_.get());
+  note_sent(block, shards.each());
   if (options_.stage == 1) {
     unpack(block, shards.own(), part, piece);
     return wait_for_copies();
@@ -233,8 +232,8 @@ void DeviceShardingExchange::gather(DeviceShard& block, const CutRanges& ranges,
                                     std::span<const float> own) {
   if (ranges.shards.count() == 0) return;
   const auto all = all_.span().first(ranges.shards.padded());
-  replicas_.queue_all_gather(own, all, copies_.get());
-  note_sent(ranges.shards.each());
+  block.peers->queue_all_gather(own, all, copies_.get());
+  note_sent(block, ranges.shards.each());
   unpack(block, ranges.all, all, parameters_.values(block.piece));
   wait_for_copies();
 }
@@ -314,12 +313,13 @@ Bytes DeviceShardingExchange::held() const {
 
 }  // namespace
 
-std::unique_ptr<ZeroExchange> make_device_zero_exchange(DeviceGroup& replicas, Communicator& hosts,
-                                                        ZeroOptions options,
+std::unique_ptr<ZeroExchange> make_device_zero_exchange(DeviceGroup& replicas,
+                                                        DeviceGroup* expert_replicas,
+                                                        Communicator& hosts, ZeroOptions options,
                                                         DeviceParameters& parameters,
                                                         cudaStream_t stream) {
-  return std::make_unique<DeviceShardingExchange>(replicas, hosts, std::move(options), parameters,
-                                                  stream);
+  return std::make_unique<DeviceShardingExchange>(replicas, expert_replicas, hosts,
+                                                  std::move(options), parameters, stream);
 }
 
 }  // namespace reckon::cuda

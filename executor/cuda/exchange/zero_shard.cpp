@@ -29,11 +29,13 @@ std::int64_t DeviceShard::held() const {
 }
 
 DeviceBlock make_device_block(const ZeroBlock& block, const DeviceParameters& parameters,
-                              const DeviceGroup& replicas) {
+                              DeviceGroup& peers) {
   DeviceBlock cut;
+  cut.peers = &peers;
+  cut.of_experts = block.of_experts;
   cut.host = block.whole;
-  cut.trained = cut_over(replicas, block.trained, parameters);
-  cut.frozen = cut_over(replicas, without(block.whole, block.trained), parameters);
+  cut.trained = cut_over(peers, block.trained, parameters);
+  cut.frozen = cut_over(peers, without(block.whole, block.trained), parameters);
   const auto& slots = parameters.layout().slots;
   for (std::size_t s = 0; s < slots.size(); ++s) {
     if (slots[s].first < block.whole.first ||
@@ -46,8 +48,8 @@ DeviceBlock make_device_block(const ZeroBlock& block, const DeviceParameters& pa
 }
 
 DeviceShard make_device_shard(const ZeroBlock& block, const ZeroOptions& options,
-                              const DeviceParameters& parameters, const DeviceGroup& replicas) {
-  DeviceShard shard{make_device_block(block, parameters, replicas)};
+                              const DeviceParameters& parameters, DeviceGroup& peers) {
+  DeviceShard shard{make_device_block(block, parameters, peers)};
   const auto each = count_of(shard.trained.shards.each());
   shard.first = DeviceBuffer<float>(each);
   if (std::holds_alternative<AdamW>(options.optimizer)) shard.second = DeviceBuffer<float>(each);
@@ -57,6 +59,45 @@ DeviceShard make_device_shard(const ZeroBlock& block, const ZeroOptions& options
     shard.constant = DeviceBuffer<float>(count_of(shard.frozen.shards.each()));
   }
   return shard;
+}
+
+void share_first_values(DeviceGroup& replicas, const std::vector<DeviceShard>& blocks,
+                        DeviceParameters& parameters, cudaStream_t stream) {
+  std::vector<std::pair<DeviceGroup*, std::span<float>>> experts;
+  for (const DeviceShard& block : blocks)
+    for (const CutRanges* ranges : {&block.trained, &block.frozen})
+      for (const ParameterRange& r : ranges->all) {
+        if (!block.of_experts) continue;
+        const std::size_t first = r.first - parameters.range(block.piece).first;
+        experts.emplace_back(block.peers, parameters.values(block.piece).subspan(first, r.count));
+      }
+  std::vector<DeviceBuffer<float>> own;  // rank 0 has others
+  const auto copy = [&](float* to, const float* from, std::size_t bytes) {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "first values");
+  };
+  for (const auto& [peers, values] : experts) {
+    own.emplace_back(count_of(values.size()));
+    copy(own.back().data(), values.data(), values.size_bytes());
+  }
+  for (std::size_t piece = 0; piece < parameters.pieces(); ++piece)
+    replicas.queue_broadcast(parameters.values(piece), stream);
+  for (std::size_t k = 0; k < experts.size(); ++k) {
+    const auto& [peers, values] = experts[k];
+    copy(values.data(), own[k].data(), values.size_bytes());
+    peers->queue_broadcast(values, stream);
+  }
+  check(cudaStreamSynchronize(stream), "first values");
+}
+
+std::vector<TrainedRange> in_padded(const DeviceParameters& parameters,
+                                    const std::vector<TrainedRange>& of_host) {
+  std::vector<TrainedRange> ranges;
+  const auto &here = parameters.layout().slots, &there = parameters.padded().slots;
+  for (const TrainedRange& r : of_host)
+    for (std::size_t s = 0; s < here.size(); ++s)
+      if (here[s].first >= r.first && here[s].first < r.first + r.count)
+        ranges.push_back({there[s].first, here[s].count, r.decays});
+  return ranges;
 }
 
 std::size_t host_place(const DeviceParameters& parameters, std::size_t padded) {

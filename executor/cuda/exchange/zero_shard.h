@@ -21,15 +21,17 @@ struct CutRanges {
 
 /// A block, and what of it is this rank's.
 struct DeviceBlock {
+  DeviceGroup* peers = nullptr;  // between which it is cut
+  bool of_experts = false;
   std::size_t piece = 0;      // of the parameters
   std::size_t to_reduce = 0;  // trained elements of the block, with what fills slots up
   ParameterRange host;        // of the host's layout
   CutRanges trained, frozen;
   std::unique_ptr<Event> made = std::make_unique<Event>();  // its gradients of a pass
 };
-/// Of the rank's place in `replicas`.
+/// Of the rank's place in `peers`.
 DeviceBlock make_device_block(const ZeroBlock& block, const DeviceParameters& parameters,
-                              const DeviceGroup& replicas);
+                              DeviceGroup& peers);
 
 /// What a rank has of a block.
 struct DeviceShard : DeviceBlock {
@@ -45,11 +47,19 @@ struct DeviceShard : DeviceBlock {
   std::int64_t held() const;
 };
 
-/// Of the rank's place in `replicas`, with memory for what options.stage and options.optimizer
-/// keep, of zeros. Throws DeviceError.
+/// Of the rank's place in `peers`, with memory for what options.stage and options.optimizer keep,
+/// of zeros. Throws DeviceError.
 DeviceShard make_device_shard(const ZeroBlock& block, const ZeroOptions& options,
-                              const DeviceParameters& parameters, const DeviceGroup& replicas);
+                              const DeviceParameters& parameters, DeviceGroup& peers);
 
+/// All parameters get the values of rank 0 of `replicas`, blocks of experts those of rank 0 of
+/// their peers. Collective over all of them; waits.
+void share_first_values(DeviceGroup& replicas, const std::vector<DeviceShard>& blocks,
+                        DeviceParameters& parameters, cudaStream_t stream);
+
+/// The same elements, slot by slot, in the padded layout.
+std::vector<TrainedRange> in_padded(const DeviceParameters& parameters,
+                                    const std::vector<TrainedRange>& of_host);
 /// Where an element of the padded layout is on the host.
 std::size_t host_place(const DeviceParameters& parameters, std::size_t padded);
 

@@ -1,4 +1,5 @@
 #include "executor/cuda/layers/runner.h"
+#include "executor/cuda/layers/token_blocks.h"
 #include "kernels/elementwise.h"
 #include "kernels/gate.h"
 #include "kernels/squared_error.h"
@@ -58,8 +59,8 @@ class DropoutRunner : public DeviceRunner<E> {
         layer_(layer),
         batch_(g.batch),
         size_(elements(g.output)),
-        first_(g.part.tokens.place_of(0) * features_of(g.output)) {
-    RECKON_CHECK(g.part.tokens.runs.size() <= 1);  // cannot_cut_on_device()
+        width_(features_of(g.output)),
+        blocks_(token_blocks(g.part.tokens, g.batch, rows_of(g.output))) {
     RECKON_CHECK(rate_ == 0 || g.part.features.total == 0);
   }
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
@@ -78,15 +79,19 @@ class DropoutRunner : public DeviceRunner<E> {
     }
     const DropoutStream mask =
         dropout_stream(pass.seed, pass.step, static_cast<std::uint32_t>(index(layer_)), rate_);
-    check(gpu::dropout(mask, pass.first_sample, batch_, size_, whole_sample_, from, to, accumulate,
-                       pass.stream, first_),
-          "dropout");
+    for (const TokenBlock& block : blocks_) {
+      const std::int64_t at = block.sample * size_ + block.row * width_;
+      check(gpu::dropout(mask, pass.first_sample + block.sample, block.samples,
+                         block.count * width_, whole_sample_, from + at, to + at, accumulate,
+                         pass.stream, block.place * width_),
+            "dropout");
+    }
   }
   double rate_;
   bool whole_sample_;
   LayerId layer_;
-  std::int64_t batch_, size_;
-  std::int64_t first_;  // of a sample's elements that tensor ranks share out
+  std::int64_t batch_, size_, width_;  // size: of a sample
+  std::vector<TokenBlock> blocks_;
 };
 
 template <class E>

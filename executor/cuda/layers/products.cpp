@@ -31,9 +31,17 @@ constexpr cudaDataType_t kType = std::is_same_v<E, Bf16>   ? CUDA_R_16BF
 struct Key {
   std::int64_t rows, columns, inner, a_stride, b_stride, out_stride;
   bool a_transposed, b_transposed, accumulate, biased;
+  std::uint32_t alignment;  // bytes, of all pointers
   cudaDataType_t type, out_type;
   auto operator<=>(const Key&) const = default;
 };
+
+/// Parts of buffers are multiplied too: 16 bytes are the most that a pointer promises.
+std::uint32_t alignment_of(std::initializer_list<const void*> pointers) {
+  std::uintptr_t bits = 16;
+  for (const void* pointer : pointers) bits |= reinterpret_cast<std::uintptr_t>(pointer);
+  return static_cast<std::uint32_t>(bits & (~bits + 1));  // the lowest that is set
+}
 
 /// One product's description, made once for a key.
 class Plan {
@@ -92,13 +100,11 @@ class Plan {
     check(cublas_lt().matmul_preference_set_attribute(
               preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof(workspace)),
           "matmul");
-    // Parts of buffers are multiplied too: 16 bytes are all that a pointer promises.
-    const std::uint32_t alignment = 16;
     for (const auto attribute :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
-      check(cublas_lt().matmul_preference_set_attribute(preference, attribute, &alignment,
-                                                        sizeof(alignment)),
+      check(cublas_lt().matmul_preference_set_attribute(preference, attribute, &key.alignment,
+                                                        sizeof(key.alignment)),
             "matmul");
     cublasLtMatmulHeuristicResult_t best{};
     int found = 0;
@@ -142,8 +148,19 @@ template <class E, class Out>
 void Products::multiply(const ProductShape& s, DeviceMatrix<E> a, DeviceMatrix<E> b, Out* out,
                         std::int64_t out_stride, bool accumulate, const E* bias) {
   RECKON_CHECK(bias == nullptr || (std::is_same_v<E, Out>));
-  const Key key{s.rows,       s.columns,    s.inner,    a.stride,        b.stride, out_stride,
-                a.transposed, b.transposed, accumulate, bias != nullptr, kType<E>, kType<Out>};
+  const Key key{s.rows,
+                s.columns,
+                s.inner,
+                a.stride,
+                b.stride,
+                out_stride,
+                a.transposed,
+                b.transposed,
+                accumulate,
+                bias != nullptr,
+                alignment_of({a.data, b.data, out, bias}),
+                kType<E>,
+                kType<Out>};
   Library& l = *library_;
   const auto plan = l.plans.try_emplace(key, l.handle, key).first;
   plan->second.run(l.handle, a.data, b.data, out, accumulate, bias, l.workspace.data(), l.stream);

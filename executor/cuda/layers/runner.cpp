@@ -6,7 +6,8 @@
 namespace reckon::cuda {
 
 template <class E>
-DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& g) {
+DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& g,
+                                      ExpertRoute* route) {
   using Ptr = DeviceRunnerPtr<E>;
   if (g.part.exchange != TensorExchange::none) return run::tensor_exchange<E>(g);
   return std::visit(
@@ -34,14 +35,20 @@ DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& g
           [&](const SoftmaxCrossEntropy& op) -> Ptr {
             return run::softmax_cross_entropy<E>(op, g);
           },
+          [&](const ExpertDispatch& op) -> Ptr { return run::expert_dispatch<E>(op, g, route); },
+          [&](const ExpertLinear& op) -> Ptr { return run::expert_linear<E>(op, g, route); },
+          [&](const ExpertCombine& op) -> Ptr { return run::expert_combine<E>(op, g, route); },
           [&](const auto&) -> Ptr {
             RECKON_CHECK(false);  // reason_not_on_device()
             return nullptr;
           }},
       layer.op);
 }
-template DeviceRunnerPtr<float> make_device_runner<float>(const Layer&, const LayerGeometry&);
-template DeviceRunnerPtr<Bf16> make_device_runner<Bf16>(const Layer&, const LayerGeometry&);
-template DeviceRunnerPtr<Half> make_device_runner<Half>(const Layer&, const LayerGeometry&);
+template DeviceRunnerPtr<float> make_device_runner<float>(const Layer&, const LayerGeometry&,
+                                                          ExpertRoute*);
+template DeviceRunnerPtr<Bf16> make_device_runner<Bf16>(const Layer&, const LayerGeometry&,
+                                                        ExpertRoute*);
+template DeviceRunnerPtr<Half> make_device_runner<Half>(const Layer&, const LayerGeometry&,
+                                                        ExpertRoute*);
 
 }  // namespace reckon::cuda

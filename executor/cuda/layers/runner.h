@@ -17,6 +17,8 @@
 // statistics are float.
 namespace reckon::cuda {
 
+class ExpertRoute;  // executor/cuda/layers/expert_route.h
+
 struct DevicePass {
   Products* products = nullptr;
   cudaStream_t stream = nullptr;
@@ -27,17 +29,26 @@ struct DevicePass {
   const float* slopes = nullptr;         // of that loss of each sample, (B), on the device
   const std::int32_t* masked = nullptr;  // SelectTokens: (B, count) positions, on the device
   DeviceGroup* tensor = nullptr;         // of ranks that share the model; null: one
+  DeviceGroup* context = nullptr;        // of ranks that share the tokens of a sample; null: one
+  DeviceGroup* expert = nullptr;         // of ranks that share experts out; null: one
+  Communicator* expert_hosts = nullptr;  // the same ranks
   CommunicationTaken* taken = nullptr;   // of exchanges with them
 };
 
-/// Asks the tensor ranks' group for an exchange, of which this rank sends `each` floats to each of
-/// the others, and notes what it took.
+/// Notes what an exchange takes, in which this rank sends so much.
+template <class Exchange>
+void timed(const DevicePass& pass, Bytes sent, Exchange run) {
+  const auto begin = std::chrono::steady_clock::now();
+  run();
+  pass.taken->time += std::chrono::steady_clock::now() - begin;
+  pass.taken->sent += sent;
+}
+/// Asks the tensor ranks' group for one, of which this rank sends `each` floats to each of the
+/// others.
 template <class Exchange>
 void timed_exchange(const DevicePass& pass, std::int64_t each, Exchange run) {
-  const auto begin = std::chrono::steady_clock::now();
-  run(*pass.tensor);
-  pass.taken->time += std::chrono::steady_clock::now() - begin;
-  pass.taken->sent += Bytes{double(each) * (pass.tensor->size() - 1) * sizeof(float)};
+  timed(pass, Bytes{double(each) * (pass.tensor->size() - 1) * sizeof(float)},
+        [&] { run(*pass.tensor); });
 }
 
 template <class E>
@@ -74,9 +85,12 @@ class DeviceRunner {
 template <class E>
 using DeviceRunnerPtr = std::unique_ptr<DeviceRunner<E>>;
 
-/// reason_not_on_device() (executor/train/device/layers.h) must be "".
+/// reason_not_on_device() (executor/train/device/layers.h) must be "". `route`: of the mixture of
+/// experts that the layer belongs to, which its dispatch plans in each forward pass; null: it plans
+/// one of its own.
 template <class E>
-DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& geometry);
+DeviceRunnerPtr<E> make_device_runner(const Layer& layer, const LayerGeometry& geometry,
+                                      ExpertRoute* route = nullptr);
 
 // What make_device_runner() chooses from; each in the file of layers/ that names it.
 namespace run {
@@ -125,10 +139,22 @@ template <class E>
 DeviceRunnerPtr<E> rotary(const RotaryEmbedding&, const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> attention(const Attention&, LayerId, const LayerGeometry&);
+// ring_attention.cpp: where context ranks share the tokens out
+template <class E>
+DeviceRunnerPtr<E> ring_attention(const Attention&, LayerId, const LayerGeometry&);
+// sequence.cpp
 template <class E>
 DeviceRunnerPtr<E> select_tokens(const SelectTokens&, const LayerGeometry&);
+// cross_entropy.cpp
 template <class E>
 DeviceRunnerPtr<E> softmax_cross_entropy(const SoftmaxCrossEntropy&, const LayerGeometry&);
+// experts.cpp
+template <class E>
+DeviceRunnerPtr<E> expert_dispatch(const ExpertDispatch&, const LayerGeometry&, ExpertRoute*);
+template <class E>
+DeviceRunnerPtr<E> expert_linear(const ExpertLinear&, const LayerGeometry&, ExpertRoute*);
+template <class E>
+DeviceRunnerPtr<E> expert_combine(const ExpertCombine&, const LayerGeometry&, ExpertRoute*);
 }  // namespace run
 
 }  // namespace reckon::cuda

@@ -1,16 +1,15 @@
 #include <algorithm>
 
 #include "executor/cuda/layers/runner.h"
+#include "executor/cuda/layers/token_blocks.h"
 #include "kernels/attention/attention.h"
-#include "kernels/class_parts.h"
-#include "kernels/cross_entropy.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/id_groups.h"
 #include "kernels/select_rows.h"
 #include "sim/base/check.h"
 
-// Layers of sequences: tables, positions, attention; and the loss.
+// Layers of sequences: tables, positions, attention.
 namespace reckon::cuda::run {
 namespace {
 
@@ -79,54 +78,71 @@ template <class E>
 class PositionRunner : public DeviceRunner<E> {
  public:
   explicit PositionRunner(const LayerGeometry& g)
-      : batch_(g.batch),
-        size_(elements(g.output)),
-        first_(g.part.tokens.place_of(0) * features_of(g.output)) {
-    RECKON_CHECK(g.part.tokens.runs.size() <= 1);  // cannot_cut_on_device()
-  }
+      : size_(elements(g.output)),
+        width_(features_of(g.output)),
+        count_(g.batch * size_),
+        blocks_(token_blocks(g.part.tokens, g.batch, rows_of(g.output))) {}
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
-    check(
-        gpu::position_forward(batch_, size_, m.inputs[0], m.weight + first_, m.output, pass.stream),
-        "positions");
+    for (const TokenBlock& block : blocks_)
+      check(
+          gpu::position_forward(block.samples, block.count * width_, m.inputs[0] + at(block),
+                                m.weight + block.place * width_, m.output + at(block), pass.stream),
+          "positions");
   }
   void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     if (m.weight_gradient != nullptr)
-      check(gpu::position_backward(batch_, size_, m.output_gradient, m.weight_gradient + first_,
-                                   pass.stream),
-            "position gradient");
+      for (const TokenBlock& block : blocks_)
+        check(gpu::position_backward(block.samples, block.count * width_,
+                                     m.output_gradient + at(block),
+                                     m.weight_gradient + block.place * width_, pass.stream),
+              "position gradient");
     if (m.input_gradients[0] != nullptr)
-      check(gpu::scale(m.output_gradient, 1.0f, m.input_gradients[0], m.accumulate[0] != 0,
-                       batch_ * size_, pass.stream),
+      check(gpu::scale(m.output_gradient, 1.0f, m.input_gradients[0], m.accumulate[0] != 0, count_,
+                       pass.stream),
             "position gradient");
   }
 
  private:
-  std::int64_t batch_, size_;
-  std::int64_t first_;  // of the table's elements that tensor ranks share out
+  std::int64_t at(const TokenBlock& block) const {
+    return block.sample * size_ + block.row * width_;
+  }
+  std::int64_t size_, width_, count_;  // size: of a sample
+  std::vector<TokenBlock> blocks_;
 };
 
 template <class E>
 class RotaryRunner : public DeviceRunner<E> {
  public:
   RotaryRunner(const RotaryEmbedding& op, const LayerGeometry& g)
-      : shape_{.batch = g.batch,
-               .tokens = g.output[0],
-               .heads = g.output[1] / op.head_width,
+      : shape_{.heads = g.output[1] / op.head_width,
                .head_width = op.head_width,
                .rotated = op.rotated > 0 ? op.rotated : op.head_width,
-               .theta = op.theta} {}
+               .theta = op.theta},
+        tokens_(g.output[0]),
+        width_(g.output[1]),
+        blocks_(token_blocks(g.part.tokens, g.batch, tokens_)) {}
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
-    check(gpu::rotary(shape_, 1, m.inputs[0], m.output, false, pass.stream), "rotary");
+    turn(1, m.inputs[0], m.output, false, pass);
   }
   void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     if (m.input_gradients[0] != nullptr)
-      check(gpu::rotary(shape_, -1, m.output_gradient, m.input_gradients[0], m.accumulate[0] != 0,
-                        pass.stream),
-            "rotary gradient");
+      turn(-1, m.output_gradient, m.input_gradients[0], m.accumulate[0] != 0, pass);
   }
 
  private:
-  gpu::RotaryShape shape_;
+  void turn(int direction, const E* from, E* to, bool accumulate, const DevicePass& pass) const {
+    for (const TokenBlock& block : blocks_) {
+      gpu::RotaryShape shape = shape_;
+      shape.batch = block.samples;
+      shape.tokens = block.count;
+      shape.first = block.place;
+      const std::int64_t at = (block.sample * tokens_ + block.row) * width_;
+      check(gpu::rotary(shape, direction, from + at, to + at, accumulate, pass.stream), "rotary");
+    }
+  }
+  gpu::RotaryShape shape_;  // of a block what it says
+  std::int64_t tokens_, width_;
+  std::vector<TokenBlock> blocks_;
 };
 
 template <class E>
@@ -223,59 +239,6 @@ class SelectTokensRunner : public DeviceRunner<E> {
   gpu::RowSelection selection_;
 };
 
-template <class E>
-class CrossEntropyRunner : public DeviceRunner<E> {
- public:
-  CrossEntropyRunner(const SoftmaxCrossEntropy& op, const LayerGeometry& g)
-      : classes_(op.classes),
-        batch_(g.batch),
-        rows_(rows_of(g.inputs[0])),
-        splits_classes_(g.part.split_classes),
-        log_sums_(batch_ * rows_),
-        losses_(batch_ * rows_) {
-    RECKON_CHECK(g.part.tokens.all());  // cannot_cut_on_device()
-  }
-  void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
-    check(gpu::cross_entropy_forward(batch_ * rows_, classes_, stride_of(m), m.inputs[0],
-                                     pass.target, log_sums_.data(), losses_.data(), pass.stream),
-          "cross entropy");
-    if (splits_classes_) add_up_classes(pass);
-    check(gpu::mean_losses(batch_, rows_, losses_.data(), m.losses, pass.stream), "losses");
-  }
-  void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
-    if (m.input_gradients[0] == nullptr) return;
-    check(gpu::cross_entropy_backward(batch_ * rows_, classes_, stride_of(m), m.inputs[0],
-                                      pass.target, log_sums_.data(), pass.slopes, rows_,
-                                      m.input_gradients[0], m.accumulate[0] != 0, pass.stream),
-          "cross entropy gradient");
-  }
-
- private:
-  std::int64_t stride_of(const DeviceLayerMemory<E>& m) const {
-    return m.input_stride > 0 ? m.input_stride : classes_;
-  }
-  void add_up_classes(const DevicePass& pass) {
-    const std::int64_t rows = batch_ * rows_, ranks = pass.tensor->size();
-    if (found_.size() == 0) {
-      found_ = DeviceBuffer<float>(2 * rows);
-      all_ = DeviceBuffer<float>(2 * rows * ranks);
-    }
-    check(gpu::class_parts(rows, classes_, pass.target, log_sums_.data(), losses_.data(),
-                           found_.data(), pass.stream),
-          "classes of all ranks");
-    timed_exchange(pass, 2 * rows, [&](DeviceGroup& group) {
-      group.queue_all_gather(found_.span(), all_.span(), pass.stream);
-    });
-    check(gpu::join_class_parts(rows, ranks, all_.data(), log_sums_.data(), losses_.data(),
-                                pass.stream),
-          "classes of all ranks");
-  }
-
-  std::int64_t classes_, batch_, rows_;
-  bool splits_classes_;  // among tensor ranks; targets count from this one's first
-  DeviceBuffer<float> log_sums_, losses_, found_, all_;
-};
-
 }  // namespace
 
 template <class E>
@@ -292,15 +255,12 @@ DeviceRunnerPtr<E> rotary(const RotaryEmbedding& op, const LayerGeometry& g) {
 }
 template <class E>
 DeviceRunnerPtr<E> attention(const Attention& op, LayerId layer, const LayerGeometry& g) {
+  if (!g.part.tokens.all()) return ring_attention<E>(op, layer, g);
   return std::make_unique<AttentionRunner<E>>(op, layer, g);
 }
 template <class E>
 DeviceRunnerPtr<E> select_tokens(const SelectTokens& op, const LayerGeometry& g) {
   return std::make_unique<SelectTokensRunner<E>>(op, g);
-}
-template <class E>
-DeviceRunnerPtr<E> softmax_cross_entropy(const SoftmaxCrossEntropy& op, const LayerGeometry& g) {
-  return std::make_unique<CrossEntropyRunner<E>>(op, g);
 }
 
 #define RECKON_RUN_SEQUENCE_FOR(E)                                                           \
@@ -309,9 +269,7 @@ DeviceRunnerPtr<E> softmax_cross_entropy(const SoftmaxCrossEntropy& op, const La
                                                     const LayerGeometry&);                   \
   template DeviceRunnerPtr<E> rotary<E>(const RotaryEmbedding&, const LayerGeometry&);       \
   template DeviceRunnerPtr<E> attention<E>(const Attention&, LayerId, const LayerGeometry&); \
-  template DeviceRunnerPtr<E> select_tokens<E>(const SelectTokens&, const LayerGeometry&);   \
-  template DeviceRunnerPtr<E> softmax_cross_entropy<E>(const SoftmaxCrossEntropy&,           \
-                                                       const LayerGeometry&)
+  template DeviceRunnerPtr<E> select_tokens<E>(const SelectTokens&, const LayerGeometry&)
 RECKON_RUN_SEQUENCE_FOR(float);
 RECKON_RUN_SEQUENCE_FOR(Bf16);
 RECKON_RUN_SEQUENCE_FOR(Half);

@@ -1,12 +1,16 @@
 #include "executor/cuda/runtime/graph.h"
 
 #include <algorithm>
+#include <map>
 
+#include "executor/cuda/layers/expert_route.h"
 #include "executor/cuda/layers/runner.h"
+#include "executor/cuda/layers/token_blocks.h"
 #include "executor/cuda/runtime/logit_strides.h"
 #include "executor/cuda/runtime/losses.h"
 #include "executor/cuda/runtime/tensor_sums.h"
 #include "executor/train/device/layers.h"
+#include "executor/train/parallel/token_parts.h"
 #include "sim/base/check.h"
 #include "sim/model/shapes.h"
 
@@ -32,8 +36,14 @@ class Graph final : public DeviceGraph {
     pass_.stream = stream;
     pass_.seed = options.seed;
     pass_.tensor = groups.tensor;
+    pass_.context = groups.context;
+    pass_.expert = groups.expert;
+    pass_.expert_hosts = groups.expert_hosts;
     pass_.taken = &taken_;
     RECKON_CHECK((options.place.tensor.ranks > 1) == (groups.tensor != nullptr));
+    RECKON_CHECK((options.place.context.ranks > 1) == (groups.context != nullptr));
+    RECKON_CHECK((options.place.expert.ranks > 1) == (groups.expert != nullptr));
+    RECKON_CHECK((groups.expert != nullptr) == (groups.expert_hosts != nullptr));
     prepare();
     in_ = crossing_at(part_.first);
     out_ = crossing_at(part_.end);
@@ -115,6 +125,7 @@ class Graph final : public DeviceGraph {
     std::size_t weight = kNone, bias = kNone;  // slots
     ParameterRange trained;                    // in the padded layout
     DeviceBuffer<float> record;                // of an input layer
+    std::vector<float> own_tokens;             // of its numbers, where context ranks have others
     std::vector<float> statistics;             // on the host
   };
   /// What crosses the begin or the end of a part, of one layer.
@@ -133,7 +144,8 @@ class Graph final : public DeviceGraph {
       Prepared& p = prepared_[i];
       Layer layer = layers[i].layer;
       layer.id = layers[i].origin;  // decides the dropout masks
-      p.runner = make_device_runner<E>(layer, geometry_of(rank_, layers[i], options_.batch));
+      p.runner = make_device_runner<E>(layer, geometry_of(rank_, layers[i], options_.batch),
+                                       route_of(layer));
       scratch = std::max(scratch, p.runner->scratch_bytes());
       if (std::holds_alternative<InputLayer>(layer.op))
         p.record = DeviceBuffer<float>(options_.batch * elements(layer.output));
@@ -154,6 +166,12 @@ class Graph final : public DeviceGraph {
       prepared_[i].late.accumulate = accumulate[i];
     }
     statistics_to_host();  // as runners begin with them
+  }
+
+  /// All layers of a mixture read the same scores.
+  ExpertRoute* route_of(const Layer& layer) {
+    if (experts_of(layer.op) == 0) return nullptr;
+    return &routes_[rank_.layers[index(layer.inputs[1])].origin];
   }
 
   void find_weights(std::size_t i) {
@@ -239,7 +257,9 @@ class Graph final : public DeviceGraph {
       if (!part_.has(i)) continue;
       Prepared& p = prepared_[i];
       if (is_input) {
-        const std::span<const float> numbers = batch.inputs[data];
+        std::span<const float> numbers = batch.inputs[data];
+        if (const TokenPart& tokens = rank_.layers[i].part.tokens; !tokens.all())
+          numbers = p.own_tokens = own_tokens(numbers, options_.batch, tokens);
         RECKON_CHECK(count_of(numbers.size()) == p.record.size());
         queue_to_device(p.record.data(), std::as_bytes(numbers), pass_.stream, "copying the batch");
         p.forward.record_here = numbers;
@@ -286,7 +306,8 @@ class Graph final : public DeviceGraph {
   Schedule schedule_;
   ActionHooks hooks_;
   Products products_;
-  std::vector<Prepared> prepared_;  // by layer
+  std::map<LayerId, ExpertRoute> routes_;  // by scores of experts
+  std::vector<Prepared> prepared_;         // by layer
   DeviceBuffer<E> memory_;
   DeviceLosses losses_;
   TensorSums sums_;

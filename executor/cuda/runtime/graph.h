@@ -9,9 +9,11 @@
 
 namespace reckon::cuda {
 
-/// The groups of the ranks that share a model, of their devices and of their hosts; null: one rank.
+/// The groups of the ranks that share a model or its experts, of their devices and of their hosts;
+/// null: one rank.
 struct DeviceGroups {
-  DeviceGroup* tensor = nullptr;
+  DeviceGroup *tensor = nullptr, *context = nullptr, *expert = nullptr;
+  Communicator* expert_hosts = nullptr;
 };
 
 /// As GraphRuntime, on the current device of the thread that makes it: the schedule and the memory

@@ -23,8 +23,8 @@ class DeviceLayouts final : public LayoutMaker {
     if (rank.layout.offload_optimizer)
       return make_offloaded_zero_exchange(*replicas_, rank.replicas, std::move(options),
                                           *parameters_, stream_);
-    return make_device_zero_exchange(*replicas_, rank.replicas, std::move(options), *parameters_,
-                                     stream_);
+    return make_device_zero_exchange(*replicas_, expert_replicas_.get(), rank.replicas,
+                                     std::move(options), *parameters_, stream_);
   }
   std::unique_ptr<GradientExchange> make_all_reduce(const RankInLayout& rank,
                                                     AllReduceOptions options) override {
@@ -32,7 +32,8 @@ class DeviceLayouts final : public LayoutMaker {
     if (rank.layout.offload_optimizer)
       return make_offloaded_exchange(*replicas_, rank.replicas, std::move(options), *parameters_,
                                      stream_);
-    return make_device_exchange(replicas_.get(), std::move(options), rank.parameters, stream_);
+    return make_device_exchange(replicas_.get(), std::move(options), rank.parameters, stream_,
+                                expert_replicas_.get());
   }
   std::unique_ptr<StepRuntime> make_runtime(const RankInLayout& rank, const RuntimeOptions& passes,
                                             ZeroExchange* gathers) override {
@@ -40,6 +41,15 @@ class DeviceLayouts final : public LayoutMaker {
     if (rank.layout.tensor > 1) {
       tensor_ = make_group_(*rank.groups->tensor);
       groups.tensor = tensor_.get();
+    }
+    if (rank.layout.context > 1) {
+      context_ = make_group_(*rank.groups->context);
+      groups.context = context_.get();
+    }
+    if (rank.layout.expert > 1) {
+      expert_ = make_group_(*rank.groups->expert);
+      groups.expert = expert_.get();
+      groups.expert_hosts = rank.groups->expert.get();
     }
     if (rank.layout.pipeline == 1)
       return make_device_runtime(rank.model, passes, *parameters_, groups, gathers, precision_,
@@ -52,6 +62,7 @@ class DeviceLayouts final : public LayoutMaker {
  private:
   void prepare(const RankInLayout& rank) {
     replicas_ = make_group_(rank.replicas);
+    if (rank.layout.expert > 1) expert_replicas_ = make_group_(*rank.groups->expert_state);
     parameters_ = std::make_unique<DeviceParameters>(
         rank.parameters, exchange_blocks(rank.model, rank.parameters), rank.layout.zero_stage,
         precision_, stream_, rank.layout.offload_optimizer);
@@ -60,7 +71,7 @@ class DeviceLayouts final : public LayoutMaker {
   const DevicePrecision precision_;
   cudaStream_t stream_;
   const GroupMaker make_group_;
-  std::unique_ptr<ReducingGroup> replicas_, tensor_;
+  std::unique_ptr<ReducingGroup> replicas_, tensor_, context_, expert_, expert_replicas_;
   std::unique_ptr<DeviceParameters> parameters_;
 };
 

@@ -1,5 +1,6 @@
 #include "executor/cuda/runtime/losses.h"
 
+#include "executor/cuda/layers/token_blocks.h"
 #include "executor/train/device/layers.h"
 #include "sim/base/check.h"
 
@@ -21,6 +22,7 @@ DeviceLosses::DeviceLosses(const ModelGraph& model, const RankModel& rank, Layer
       losses_.push_back({.weight = weight,
                          .data = targets_,
                          .first = layer.part.split_classes ? layer.part.rows.first : 0,
+                         .tokens = layer.part.tokens,
                          .values = DeviceBuffer<float>(batch),
                          .slopes = DeviceBuffer<float>(batch),
                          .targets = {}});
@@ -38,15 +40,17 @@ void DeviceLosses::set_targets(std::span<const std::span<const float>> targets,
                                cudaStream_t stream) {
   RECKON_CHECK(targets.size() == targets_);
   for (DeviceLoss& loss : losses_) {
-    const std::span<const float> numbers = targets[loss.data];
+    std::span<const float> numbers = targets[loss.data];
+    std::vector<float> own;
+    if (!loss.tokens.all()) numbers = own = own_tokens(numbers, batch_, loss.tokens);
     if (loss.targets.size() != count_of(numbers.size()))
       loss.targets = DeviceBuffer<float>(count_of(numbers.size()));
-    std::vector<float> own;
-    if (loss.first > 0)
-      for (const float target : numbers) own.push_back(target - static_cast<float>(loss.first));
-    queue_to_device(loss.targets.data(),
-                    std::as_bytes(loss.first > 0 ? std::span<const float>(own) : numbers), stream,
-                    "copying the batch");
+    if (loss.first > 0) {
+      if (loss.tokens.all()) own.assign(numbers.begin(), numbers.end());
+      for (float& target : own) target -= static_cast<float>(loss.first);
+      numbers = own;
+    }
+    queue_to_device(loss.targets.data(), std::as_bytes(numbers), stream, "copying the batch");
   }
 }
 

@@ -13,6 +13,7 @@ struct DeviceLoss {
   double weight = 1;       // in the model's
   std::size_t data = 0;    // which of the batch's targets
   std::int64_t first = 0;  // of its classes that is here; targets on the device count from it
+  TokenPart tokens;        // that are here
   DeviceBuffer<float> values, slopes, targets;  // of each sample
 };
 

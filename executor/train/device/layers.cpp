@@ -5,6 +5,19 @@
 #include "sim/model/shapes.h"
 
 namespace reckon {
+namespace {
+
+/// Is a row of it what an expert has of a token?
+bool has_rows_of_experts(const Layer& layer, std::span<const Layer> layers) {
+  const Layer* at = &layer;
+  while (!std::holds_alternative<ExpertDispatch>(at->op)) {
+    if (std::holds_alternative<ExpertCombine>(at->op) || at->inputs.empty()) return false;
+    at = &layers[index(at->inputs[0])];
+  }
+  return true;
+}
+
+}  // namespace
 
 std::string reason_not_on_device(const Layer& layer, std::span<const Layer> layers) {
   const auto input = [&](std::size_t k) -> const Layer& { return layers[index(layer.inputs[k])]; };
@@ -12,7 +25,11 @@ std::string reason_not_on_device(const Layer& layer, std::span<const Layer> laye
   return std::visit(
       overloaded{
           [&](const Conv2d&) { return kNone; },
-          [&](const Dropout&) { return kNone; },
+          [&](const Dropout& d) {
+            return d.rate > 0 && has_rows_of_experts(layer, layers)
+                       ? "drops rows of experts, whose order is another there"
+                       : kNone;
+          },
           [&](const Embedding&) {
             return std::holds_alternative<InputLayer>(input(0).op) ? kNone
                                                                    : "does not read the input";
@@ -39,6 +56,9 @@ std::string reason_not_on_device(const Layer& layer, std::span<const Layer> laye
           [&](const GlobalAveragePool&) { return kNone; },
           [&](const Flatten&) { return kNone; },
           [&](const RotaryEmbedding&) { return kNone; },
+          [&](const ExpertDispatch&) { return kNone; },
+          [&](const ExpertLinear&) { return kNone; },
+          [&](const ExpertCombine&) { return kNone; },
           [&](const auto&) { return "has no CUDA kernel"; }},
       layer.op);
 }

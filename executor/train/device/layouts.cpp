@@ -10,16 +10,12 @@ Diagnostics cannot_cut_on_device(const PlannedWorkload& job) {
   Diagnostics problems;
   if (!cuts_the_model(job.strategy)) return problems;
   const Layout& l = job.strategy.layout;
-  const auto refuse = [&](const char* what, int degree) {
-    if (degree <= 1) return;
+  if (l.expert > 1 && l.offload_optimizer)
     problems.push_back({.at = {},
-                        .what = fmt::format("reckon-worker's ranks with {}: {} train on CPUs, not "
-                                            "on devices",
-                                            what, degree),
-                        .hint = fmt::format("{}: 1, or --device cpu", what)});
-  };
-  refuse("context", l.context);
-  refuse("expert", l.expert);
+                        .what = fmt::format("reckon-worker's ranks with expert: {} and "
+                                            "offload_optimizer train on CPUs, not on devices",
+                                            l.expert),
+                        .hint = "expert: 1, offload_optimizer: false, or --device cpu"});
   if (l.tensor <= 1 || !problems.empty()) return problems;
   const auto rank = make_rank_model(job.model, place_in_model(l, {}));
   if (!rank) return rank.error();

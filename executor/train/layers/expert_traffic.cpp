@@ -4,36 +4,13 @@
 #include <cstring>
 #include <numeric>
 
-#include "sim/base/check.h"
+#include "executor/comm/pairwise.h"
 
 namespace reckon {
-namespace {
 
-/// Every rank meets every other once, in the same order of pairs on all: in round k ranks whose
-/// numbers add up to k, modulo all. Of a pair the lower sends first, so that none waits for a rank
-/// that waits for it. body(peer, sends_first); peer may be the rank itself.
-template <class Body>
-void meet_all(const Communicator& group, Body body) {
-  const int ranks = group.size(), own = group.rank();
-  for (int round = 0; round < ranks; ++round) {
-    const int peer = (round - own + ranks) % ranks;
-    body(peer, own < peer);
-  }
-}
-
-void swap_with(Communicator& group, int peer, bool sends_first, std::span<const std::byte> out,
-               std::span<std::byte> in) {
-  for (const bool sending : {sends_first, !sends_first}) {
-    if (sending && !out.empty()) group.send(out, peer);
-    if (!sending && !in.empty()) group.receive(in, peer);
-  }
-}
-
-}  // namespace
-
-void ExpertTraffic::plan(Communicator& group, std::vector<std::vector<ExpertRow>> samples,
-                         std::int64_t experts) {
-  ranks_ = group.size();
+void ExpertTraffic::sort_own(int ranks, std::vector<std::vector<ExpertRow>> samples,
+                             std::int64_t experts) {
+  ranks_ = ranks;
   own_experts_ = experts / ranks_;
   chosen_.assign(static_cast<std::size_t>(experts), 0);
   for (const auto& rows : samples)
@@ -48,6 +25,16 @@ void ExpertTraffic::plan(Communicator& group, std::vector<std::vector<ExpertRow>
       sample.at.push_back(next[static_cast<std::size_t>(row.expert)]++);
     samples_.push_back(std::move(sample));
   }
+}
+
+void ExpertTraffic::plan_alone(std::vector<std::vector<ExpertRow>> samples, std::int64_t experts) {
+  sort_own(1, std::move(samples), experts);
+  arrived_ = chosen_;
+}
+
+void ExpertTraffic::plan(Communicator& group, std::vector<std::vector<ExpertRow>> samples,
+                         std::int64_t experts) {
+  sort_own(group.size(), std::move(samples), experts);
   arrived_.assign(static_cast<std::size_t>(own_experts_ * ranks_), 0);
   const auto own = static_cast<std::size_t>(own_experts_);
   std::vector<std::int64_t> theirs(own);
@@ -96,6 +83,16 @@ void ExpertTraffic::for_runs(int rank, Body body) const {
       }
       place += count;
     }
+}
+
+std::vector<std::int32_t> ExpertTraffic::places_by_rank() const {
+  std::vector<std::int32_t> places;
+  for (int rank = 0; rank < ranks_; ++rank)
+    for_runs(rank, [&](std::int64_t place, std::int64_t, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i)
+        places.push_back(static_cast<std::int32_t>(place + i));
+    });
+  return places;
 }
 
 template <class T>

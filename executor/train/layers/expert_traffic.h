@@ -25,6 +25,8 @@ class ExpertTraffic {
 
   /// Takes the routing of every sample and tells the other ranks how many rows come. Collective.
   void plan(Communicator& group, std::vector<std::vector<ExpertRow>> samples, std::int64_t experts);
+  /// Of a rank that has all experts: its rows arrive as they stand.
+  void plan_alone(std::vector<std::vector<ExpertRow>> samples, std::int64_t experts);
 
   const SampleRows& sample(std::int64_t b) const { return samples_[static_cast<std::size_t>(b)]; }
   std::int64_t own_rows() const { return own_rows_; }
@@ -32,6 +34,13 @@ class ExpertTraffic {
   /// Of each of this rank's experts, in their order.
   std::int64_t arrived_rows(std::int64_t own_expert) const;
   std::int64_t own_experts() const { return own_experts_; }
+  int ranks() const { return ranks_; }
+  /// Rows to and from rank `peer`; where the former begin among the own rows.
+  std::int64_t sent_to(int peer) const;
+  std::int64_t arrived_from(int peer) const;
+  std::int64_t first_sent_to(int peer) const;
+  /// Of arrived rows in the order of the ranks they come from, and of each as there: their places.
+  std::vector<std::int32_t> places_by_rank() const;
 
   /// Rows of `width` numbers from where their tokens are to where their experts are. Collective.
   template <class T>
@@ -41,10 +50,7 @@ class ExpertTraffic {
   void from_experts(Communicator& group, std::int64_t width, const T* arrived, T* own);
 
  private:
-  /// Rows to and from rank `peer`.
-  std::int64_t sent_to(int peer) const;
-  std::int64_t arrived_from(int peer) const;
-  std::int64_t first_sent_to(int peer) const;
+  void sort_own(int ranks, std::vector<std::vector<ExpertRow>> samples, std::int64_t experts);
   std::int64_t& arrived(std::int64_t own_expert, int rank) {
     return arrived_[static_cast<std::size_t>(own_expert * ranks_ + rank)];
   }
