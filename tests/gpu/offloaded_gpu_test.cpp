@@ -164,7 +164,8 @@ OnDevice held_by(const PlannedWorkload& job, bool offloads) {
                             .stage = stage};
   const auto exchange =
       offloads ? cuda::make_offloaded_zero_exchange(*group, *alone[0], options, parameters, nullptr)
-               : cuda::make_device_zero_exchange(*group, *alone[0], options, parameters, nullptr);
+               : cuda::make_device_zero_exchange(*group, nullptr, *alone[0], options, parameters,
+                                                 nullptr);
   Workers workers(1);
   const auto data = open_data({}, {}, job.model, 9, 40);
   auto runtime =

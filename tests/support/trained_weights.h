@@ -19,4 +19,9 @@ inline std::vector<float> trained_weights(const std::filesystem::path& file) {
   return values;
 }
 
+/// Of a run of `reckon run --out DIRECTORY` that has ended.
+inline std::vector<float> weights_of_run(const std::filesystem::path& directory) {
+  return trained_weights(directory / "model.safetensors");
+}
+
 }  // namespace reckon

@@ -46,16 +46,12 @@ std::string job_text(const Family& family, const std::string& strategy, int work
 constexpr const char* kLayoutsRun =
     "--retries 100 --retry-delay 0s --replications 20 --checkpoint-steps 10 ";
 
-std::vector<float> weights_of(const Workspace& w, const std::string& out) {
-  return trained_weights(w.path(out) / "model.safetensors");
-}
-
 std::vector<float> run_to_end(const Workspace& w, const std::string& file, const std::string& out) {
   BackgroundJob job(w, file, out, kLayoutsRun);
   const int code = job.code();
   INFO(out << ": " << job.errors());
   REQUIRE(code == 0);
-  return weights_of(w, out);
+  return weights_of_run(w.path(out));
 }
 
 double largest(const std::vector<float>& a, const std::vector<float>& b) {
@@ -142,7 +138,7 @@ TEST_CASE(
   const auto read = read_measurement_log(w.path("killed") / "measurements.jsonl");
   REQUIRE(read);
   CHECK(!read->interruptions.empty());
-  CHECK((weights_of(w, "killed") == expected));
+  CHECK((weights_of_run(w.path("killed")) == expected));
 }
 
 TEST_CASE("a run stops under one layout and goes on under another") {
@@ -166,7 +162,7 @@ TEST_CASE("a run stops under one layout and goes on under another") {
   CHECK(code == 0);
   const auto straight = run_to_end(w, "from.yaml", "straight");
   // 40 steps, as above.
-  CHECK(largest(weights_of(w, "run"), straight) < 40 * 0.01 * 10 * 16 * 0x1p-24 * 100);
+  CHECK(largest(weights_of_run(w.path("run")), straight) < 40 * 0.01 * 10 * 16 * 0x1p-24 * 100);
 }
 
 TEST_CASE("layouts that the worker does not run are refused with what to do") {

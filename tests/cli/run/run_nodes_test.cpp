@@ -60,16 +60,12 @@ std::int64_t newest_of_storage(const fs::path& out) {
   return 0;
 }
 
-std::vector<float> weights_of(const Workspace& w, const std::string& out) {
-  return trained_weights(w.path(out) / "model.safetensors");
-}
-
 std::vector<float> undisturbed_tiers(const Workspace& w) {
   BackgroundJob job(w, "job.yaml", "straight", kTiersRun);
   const int code = job.code();
   INFO(job.errors());
   REQUIRE(code == 0);
-  return weights_of(w, "straight");
+  return weights_of_run(w.path("straight"));
 }
 
 Measurements records_of_tiers(const Workspace& w) {
@@ -126,7 +122,7 @@ TEST_CASE("killed processes go on from what their nodes have, while the storage 
   REQUIRE(read.runs.size() == 3);
   for (std::size_t k = 0; k < there.size(); ++k)
     CHECK(read.runs[k + 1].first_step >= there[k]);  // what was there was not lost
-  CHECK((weights_of(w, "run") == expected));
+  CHECK((weights_of_run(w.path("run")) == expected));
   // The storage has the end of the training, the nodes have nothing any more.
   CHECK(newest_of_storage(w.path("run")) == 200);
   for (int node = 0; node < 3; ++node)
@@ -162,7 +158,7 @@ TEST_CASE("with a lost node the storage is gone on from, or copies on other node
     CHECK(read.runs[1].first_step == stored);
   else
     CHECK(read.runs[1].first_step >= on_nodes);
-  CHECK((weights_of(w, "run") == expected));
+  CHECK((weights_of_run(w.path("run")) == expected));
 }
 
 TEST_CASE("a run whose launcher was killed is resumed from its nodes, a new one begins anew") {
@@ -193,7 +189,7 @@ TEST_CASE("a run whose launcher was killed is resumed from its nodes, a new one 
     INFO(job.errors());
     REQUIRE(code == 0);
     CHECK(records_of_tiers(w).runs.back().first_step >= there);
-    CHECK((weights_of(w, "run") == expected));
+    CHECK((weights_of_run(w.path("run")) == expected));
   }
   SECTION("another run in the same place") {
     fs::remove_all(out);
@@ -202,6 +198,6 @@ TEST_CASE("a run whose launcher was killed is resumed from its nodes, a new one 
     INFO(job.errors());
     REQUIRE(code == 0);
     CHECK(records_of_tiers(w).runs.front().first_step == 0);
-    CHECK((weights_of(w, "run") == expected));
+    CHECK((weights_of_run(w.path("run")) == expected));
   }
 }
