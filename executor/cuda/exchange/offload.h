@@ -10,10 +10,10 @@
 
 // Layout::offload_optimizer on a device [Ren et al. 2021, "ZeRO-Offload", Sec. 4]: the weights that
 // the optimizer changes and its state are in the host's memory, sums of gradients come there behind
-// the backward pass, the CPU updates (kernels/optimizer/optimizer.h), and what layers read of the new weights
-// goes back. The device has neither (sim/step/memory/layout_memory.h: "optimizer ... offloaded:
-// 0"). A step has the bits of the device's own optimizer, whose kernels round as the CPU's do;
-// clipped to a norm it has them up to the order of the norm's sum.
+// the backward pass, the CPU updates (kernels/optimizer/optimizer.h), and what layers read of the
+// new weights goes back. The device has neither (sim/step/memory/layout_memory.h: "optimizer ...
+// offloaded: 0"). A step has the bits of the device's own optimizer, whose kernels round as the
+// CPU's do; clipped to a norm it has them up to the order of the norm's sum.
 //
 // ExchangeTimes::apply is the CPU's update and the way back. Of one rank, which waits for nobody
 // else, it has what is waited for of the way to the host, too (the forecast's `update`); of several
