@@ -259,7 +259,7 @@ SimDuration longest_stay(const JobRequest& job, const KarpenterMarket& market,
 }
 
 bool gets_on(const JobRequest& job, SimDuration stay, std::optional<Seconds> checkpoint) {
-  return std::get<FixedTime>(job.work).time <= stay || kept_work(stay, checkpoint) > SimDuration{0};
+  return std::get<FixedTime>(job.work).time < stay || kept_work(stay, checkpoint) > SimDuration{0};
 }
 
 KarpenterRun run_karpenter(std::span<const JobRequest> jobs, const KarpenterMarket& market,

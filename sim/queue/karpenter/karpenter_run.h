@@ -66,7 +66,7 @@ bool fits_node(const JobRequest& job, const KarpenterMarket& market, std::size_t
 /// terminationGracePeriod; SimDuration::max(): for ever.
 SimDuration longest_stay(const JobRequest& job, const KarpenterMarket& market,
                          std::size_t offering);
-/// Does the job end, or keep a checkpoint, in so long?
+/// Does the job end, or keep a checkpoint, in less?
 bool gets_on(const JobRequest& job, SimDuration stay, std::optional<Seconds> checkpoint);
 
 /// kube-scheduler binds the pods of jobs one by one, by priority, then age, each to a ready node

@@ -119,7 +119,7 @@ TEST_CASE("a pod that no node holds is told with the largest that there is") {
 
 TEST_CASE("a job that no node outlives is told with what helps") {
   const auto question = made("  - {name: a, gpus: 4, duration: 3h, pod: {doNotDisrupt: false}}\n",
-                             {"cluster.karpenter.nodePools[0].expireAfter=2h"});
+                             {"cluster.karpenter.nodePools.default.expireAfter=2h"});
   REQUIRE(question);
   const TraceResult r = simulate_trace(*question, 1, 1);
   CHECK(r.never == 1);

@@ -96,12 +96,12 @@ TEST_CASE("pods are bound by priority, and expired nodes are drained") {
 TEST_CASE("a job that no node outlives never runs, unless a checkpoint keeps a part of it") {
   KarpenterMarket market = market_of({cpu_type("xlarge", 4, 0.2)});
   market.spec.node_pools[0].expire_after = Seconds{500};  // a node takes 100 s to come
-  const auto jobs = jobs_asking({{0, 401, 1, 4}, {0, 400, 1, 4}});
+  const auto jobs = jobs_asking({{0, 401, 1, 4}, {0, 399, 1, 4}});
   CHECK(karpenter_run(jobs, market).run.never.empty());  // they may not be evicted
   market.spec.do_not_disrupt = false;
   const KarpenterRun r = karpenter_run(jobs, market);
   CHECK(r.run.never == std::vector<std::size_t>{0});
-  CHECK(at(r.run.jobs[1].end) == 501);
+  CHECK(at(r.run.jobs[1].end) == 500);
   CHECK(r.starved == 0);
   KubernetesSpec saves;
   saves.checkpoint = Seconds{400};
@@ -114,7 +114,7 @@ TEST_CASE("a job that no node outlives never runs, unless a checkpoint keeps a p
   market.spec.do_not_disrupt = true;
   market.spec.node_pools[0].termination_grace_period = Seconds{0.5};
   CHECK(karpenter_run(jobs, market).run.never == std::vector<std::size_t>{0});
-  market.spec.node_pools[0].termination_grace_period = Seconds{1};
+  market.spec.node_pools[0].termination_grace_period = Seconds{1.5};
   CHECK(karpenter_run(jobs, market).run.never.empty());
 }
 
