@@ -81,18 +81,13 @@ void kill_all(BackgroundJob& job) {
   for (const pid_t id : job.workers()) ::kill(id, SIGKILL);
 }
 
-}  // namespace
+struct Tiers {
+  std::string strategy, replicas, restart;
+  LocalTier to;
+};
 
-TEST_CASE("killed processes go on from what their nodes have, while the storage has nothing") {
+void check_goes_on_from_nodes(const Tiers& how) {
   const Workspace w;
-  struct How {
-    std::string strategy, replicas, restart;
-    LocalTier to;
-  };
-  const How how = GENERATE(
-      How{"{kind: multi_worker_mirrored, workers: 3}", "1", "full", LocalTier::local_disk},
-      How{"{kind: sharded, workers: 3, zero_stage: 3}", "2", "full", LocalTier::peer_memory},
-      How{"{kind: sharded, workers: 3, zero_stage: 1}", "2", "in_place", LocalTier::local_disk});
   const LocalTier to = how.to;
   const int replicas = std::stoi(how.replicas);
   const std::string local =
@@ -127,6 +122,20 @@ TEST_CASE("killed processes go on from what their nodes have, while the storage 
   CHECK(newest_of_storage(w.path("run")) == 200);
   for (int node = 0; node < 3; ++node)
     CHECK_FALSE(fs::exists(node_directory(w.path("run"), to, node)));
+}
+
+}  // namespace
+
+TEST_CASE("killed processes go on from what their nodes have, while the storage has nothing") {
+  check_goes_on_from_nodes(
+      {"{kind: sharded, workers: 3, zero_stage: 1}", "2", "in_place", LocalTier::local_disk});
+}
+
+TEST_CASE("whole restarts go on from disks of one copy, and from memory of two", "[.long]") {
+  check_goes_on_from_nodes(
+      {"{kind: multi_worker_mirrored, workers: 3}", "1", "full", LocalTier::local_disk});
+  check_goes_on_from_nodes(
+      {"{kind: sharded, workers: 3, zero_stage: 3}", "2", "full", LocalTier::peer_memory});
 }
 
 TEST_CASE("with a lost node the storage is gone on from, or copies on other nodes") {
