@@ -77,9 +77,9 @@ bench: configured-tests
 	ninja -C $(RELEASE) -j$(JOBS)
 	scripts/bench $(RELEASE)
 
-# What handles memory, files, processes, threads and foreign text. The rest is arithmetic over values, or readers that the
-# fuzz programs run under the same sanitizers (asan-all has both).
-ASAN_TESTS := sim/base sim/measurement executor/comm executor/train executor/launch executor/http executor/serve
+# What handles memory, files, processes, threads and foreign text, in minutes. The rest is arithmetic over values, readers that
+# the fuzz programs run under the same sanitizers, or takes longer: asan-all, a part of test-long, has all.
+ASAN_TESTS := sim/base sim/measurement executor/comm executor/launch executor/http executor/serve
 asan: deps-build deps-test deps-fuzz
 	cmake --preset asan
 	ninja -C build/asan -j$(JOBS) $(addprefix test_,$(subst /,_,$(ASAN_TESTS)))
