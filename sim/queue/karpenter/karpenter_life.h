@@ -134,9 +134,7 @@ class Life {
   SimTime available_after(SimTime time) const;
 
   /// karpenter.sh/do-not-disrupt of a pod, and of any pod of a node.
-  bool stays(std::size_t pod) const {
-    return jobs_[pods_[pod].job].owner.do_not_disrupt.value_or(market_.spec.do_not_disrupt);
-  }
+  bool stays(std::size_t pod) const { return keeps_its_nodes(jobs_[pods_[pod].job], market_); }
   bool is_protected(const Node& node) const {
     return std::ranges::any_of(node.pods, [&](std::size_t p) { return stays(p); });
   }

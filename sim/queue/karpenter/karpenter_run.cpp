@@ -249,7 +249,7 @@ bool fits_node(const JobRequest& job, const KarpenterMarket& market, std::size_t
 SimDuration longest_stay(const JobRequest& job, const KarpenterMarket& market,
                          std::size_t offering) {
   const NodePoolSpec& spec = market.spec.node_pools[market.offerings[offering].node_pool];
-  const bool stays = job.owner.do_not_disrupt.value_or(market.spec.do_not_disrupt);
+  const bool stays = keeps_its_nodes(job, market);
   if (!spec.expire_after || (stays && !spec.termination_grace_period)) return SimDuration::max();
   const SimDuration grace = stays ? clock_or_never(*spec.termination_grace_period) : SimDuration{0};
   const SimDuration life = clock_or_never(*spec.expire_after);

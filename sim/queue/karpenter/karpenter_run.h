@@ -59,6 +59,10 @@ struct KarpenterRun {
 /// A job that was evicted so often in a row before its first checkpoint is not tried again.
 inline constexpr int kMostInVain = 100;
 
+/// karpenter.sh/do-not-disrupt of the job's pods.
+inline bool keeps_its_nodes(const JobRequest& job, const KarpenterMarket& market) {
+  return job.owner.do_not_disrupt.value_or(market.spec.do_not_disrupt);
+}
 /// Does an empty node of the offering, which its NodePool's limits admit, hold a pod of the job?
 bool fits_node(const JobRequest& job, const KarpenterMarket& market, std::size_t offering);
 /// How long a pod of the job may run at a time on a new node of the offering: from the least time

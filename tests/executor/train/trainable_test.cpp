@@ -67,6 +67,9 @@ TEST_CASE("a layout that is simulated only is not trained, and all that it lacks
   }
   CHECK(leaves_accelerators_idle(planned("mixed-pipeline")).empty());
   CHECK(leaves_accelerators_idle(planned("mixtral-rails")).empty());
+  CHECK_THAT(format(leaves_accelerators_idle(
+                 planned("mixtral-rails", {"workload.strategy.offload_optimizer=true"}))),
+             Contains("ranks with expert: 8 and offload_optimizer train on CPUs"));
   CHECK(leaves_accelerators_idle(
             planned("mixtral-rails", {"workload.strategy.data=32", "workload.strategy.context=2"}))
             .empty());
