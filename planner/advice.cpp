@@ -56,7 +56,8 @@ std::optional<MeasurementKind> measurement_of(const PlanAssumption& a) {
 
 /// Of the chosen plan and those rivals whose mean is a fair one: they meet all limits and end.
 std::vector<ReplicatedPlan> contenders(const Question& question, const Catalog& catalog,
-                                  const RankedPlan& chosen, const std::vector<RankedPlan>& rivals) {
+                                       const RankedPlan& chosen,
+                                       const std::vector<RankedPlan>& rivals) {
   std::vector<const RankedPlan*> plans{&chosen};
   for (const RankedPlan& r : rivals)
     if (r.result.meets_all()) plans.push_back(&r);
