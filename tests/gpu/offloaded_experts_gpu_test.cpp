@@ -62,8 +62,7 @@ TEST_CASE("an offloaded optimizer of experts accumulates, in passes without over
   job.optimizer_settings.clip_norm = 0.5;
   for (const int stage : {0, 1, 2, 3}) {
     INFO("stage " << stage);
-    const Layout layout{
-        .data = 2, .expert = 2, .zero_stage = stage, .recompute = Recompute::full};
+    const Layout layout{.data = 2, .expert = 2, .zero_stage = stage, .recompute = Recompute::full};
     auto cut = offloaded_mixture(under(job, layout, 2));
     CHECK(cut.strategy.layout.micro_batches == 2);
     const auto runs = on_devices(cut, 2);

@@ -149,7 +149,7 @@ class DeviceExchange final : public GradientExchange {
   DeviceReducer *reducer_, *expert_replicas_;  // null: this device alone
   GradientScaling scaling_;
   const AllReduceOptions options_;
-  const ParameterLayout layout_, padded_;              // the host's, and the device's
+  const ParameterLayout layout_, padded_;  // the host's, and the device's
   GradientSums sums_;
   const std::vector<TrainedRange> trained_, counted_;  // of the device's
   cudaStream_t stream_;

@@ -26,12 +26,9 @@ namespace reckon::cuda {
 /// options.expert_replicas: the same as those of `expert_replicas`, which is null where ranks do
 /// not share experts out. `workers`: the rank's threads, all of which update. All must outlive it.
 /// Throws DeviceError, and what `reducer` and `hosts` throw.
-std::unique_ptr<GradientExchange> make_offloaded_exchange(DeviceReducer& reducer,
-                                                          DeviceReducer* expert_replicas,
-                                                          Communicator& hosts,
-                                                          AllReduceOptions options,
-                                                          DeviceParameters& parameters,
-                                                          Workers& workers, cudaStream_t stream);
+std::unique_ptr<GradientExchange> make_offloaded_exchange(
+    DeviceReducer& reducer, DeviceReducer* expert_replicas, Communicator& hosts,
+    AllReduceOptions options, DeviceParameters& parameters, Workers& workers, cudaStream_t stream);
 
 /// make_device_zero_exchange() of such a layout, of one rank too: a rank has its shards of state in
 /// the host's memory. With stages 2 and 3 the sums of every pass leave the device block by block

@@ -107,7 +107,8 @@ class OffloadedExchange final : public GradientExchange {
   double own_squares() {
     double squares = 0;
     for (const TrainedRange& range : options_.counted.value_or(options_.trained))
-      squares += squared_norm_on_host(workers_, gradients_.span().subspan(range.first, range.count));
+      squares +=
+          squared_norm_on_host(workers_, gradients_.span().subspan(range.first, range.count));
     return squares;
   }
 
@@ -145,12 +146,9 @@ class OffloadedExchange final : public GradientExchange {
 
 }  // namespace
 
-std::unique_ptr<GradientExchange> make_offloaded_exchange(DeviceReducer& reducer,
-                                                          DeviceReducer* expert_replicas,
-                                                          Communicator& hosts,
-                                                          AllReduceOptions options,
-                                                          DeviceParameters& parameters,
-                                                          Workers& workers, cudaStream_t stream) {
+std::unique_ptr<GradientExchange> make_offloaded_exchange(
+    DeviceReducer& reducer, DeviceReducer* expert_replicas, Communicator& hosts,
+    AllReduceOptions options, DeviceParameters& parameters, Workers& workers, cudaStream_t stream) {
   return std::make_unique<OffloadedExchange>(reducer, expert_replicas, hosts, std::move(options),
                                              parameters, workers, stream);
 }

@@ -77,9 +77,11 @@ class OffloadedShardingExchange final : public DeviceZero<OffloadedBlock> {
   std::optional<ZeroSteps> steps_;  // last: its thread uses all others
 };
 
-OffloadedShardingExchange::OffloadedShardingExchange(
-    DeviceGroup& replicas, DeviceGroup* expert_replicas, Communicator& hosts, ZeroOptions options,
-    DeviceParameters& parameters, Workers& workers, cudaStream_t stream)
+OffloadedShardingExchange::OffloadedShardingExchange(DeviceGroup& replicas,
+                                                     DeviceGroup* expert_replicas,
+                                                     Communicator& hosts, ZeroOptions options,
+                                                     DeviceParameters& parameters, Workers& workers,
+                                                     cudaStream_t stream)
     : DeviceZero(replicas, std::move(options), parameters, stream),
       hosts_(hosts),
       workers_(workers),

@@ -81,19 +81,19 @@ class DropoutRunner : public DeviceRunner<E> {
         dropout_stream(pass.seed, pass.step, static_cast<std::uint32_t>(index(layer_)), rate_);
     for (const TokenBlock& block : blocks_) {
       const std::int64_t at = block.sample * size_ + block.row * width_;
-      check(gpu::dropout(mask, pass.first_sample + block.sample, block.samples,
-                         block.count * width_, whole_sample_, from + at, to + at, accumulate,
-                         pass.stream,
-                         {.first = block.place * whole_width_ + first_feature_,
-                          .columns = width_,
-                          .stride = whole_width_}),
-            "dropout");
+      check(
+          gpu::dropout(mask, pass.first_sample + block.sample, block.samples, block.count * width_,
+                       whole_sample_, from + at, to + at, accumulate, pass.stream,
+                       {.first = block.place * whole_width_ + first_feature_,
+                        .columns = width_,
+                        .stride = whole_width_}),
+          "dropout");
     }
   }
   double rate_;
   bool whole_sample_;
   LayerId layer_;
-  std::int64_t batch_, size_, width_;          // size: of a sample
+  std::int64_t batch_, size_, width_;         // size: of a sample
   std::int64_t whole_width_, first_feature_;  // of all tensor ranks' features; of this one's
   std::vector<TokenBlock> blocks_;
 };
