@@ -44,7 +44,7 @@ void FlatOptimizer::update_part(std::int64_t step, double learning_rate, double 
   RECKON_CHECK(part + gradients.size() <= count_);
   const std::size_t part_end = part + gradients.size();
   const auto ends_before = [&](const TrainedRange& r) { return r.first + r.count <= part; };
-  for (auto it = std::ranges::partition_point(trained_, ends_before);
+  for (auto it = std::partition_point(trained_.begin(), trained_.end(), ends_before);
        it != trained_.end() && it->first < part_end; ++it) {
     const std::size_t begin = std::max(it->first, part);
     const std::size_t end = std::min(it->first + it->count, part_end);
