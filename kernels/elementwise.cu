@@ -1,6 +1,9 @@
 #include "kernels/elementwise.h"
 
+#include <algorithm>
+
 #include "kernels/column_sums.cuh"
+#include "kernels/divisor.h"
 
 namespace reckon::gpu {
 namespace {
@@ -115,21 +118,34 @@ __global__ void channels_last_kernel(const From* from, To* to, std::int64_t chan
     }
 }
 
-/// Four elements a thread: those of one block of random numbers, or of two.
+/// Elements of a sample that are here -> their places in the whole one.
+struct WholePlace {
+  std::int64_t first, gap;  // between two rows, of what is not here
+  Divisor columns;
+  bool whole_sample;
+  __device__ std::int64_t operator()(std::int64_t element) const {
+    if (whole_sample) return 0;
+    if (gap == 0) return first + element;
+    return first + element + columns.quotient(element) * gap;
+  }
+};
+
+/// Four elements a thread: those of one block of random numbers, or of several.
 template <class E>
-__global__ void dropout_kernel(DropoutStream mask, std::int64_t first_sample, std::int64_t first,
-                               std::int64_t size, bool whole_sample, const E* in, E* out,
-                               bool accumulate) {
+__global__ void dropout_kernel(DropoutStream mask, std::int64_t first_sample, WholePlace place,
+                               std::int64_t size, const E* in, E* out, bool accumulate) {
   const std::int64_t quad = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (quad * 4 >= size) return;
   const std::int64_t sample = blockIdx.y, at = sample * size + quad * 4;
-  const std::int64_t place = whole_sample ? 0 : first + quad * 4;
-  DropoutBlock block = dropout_block(mask, first_sample + sample, place / 4);
+  std::int64_t numbers = place(quad * 4) / 4;
+  DropoutBlock block = dropout_block(mask, first_sample + sample, numbers);
   for (int k = 0; k < 4; ++k) {
     if (quad * 4 + k >= size) break;
-    const std::int64_t element = whole_sample ? 0 : place + k;
-    if (k > 0 && !whole_sample && element % 4 == 0)
-      block = dropout_block(mask, first_sample + sample, element / 4);
+    const std::int64_t element = place(quad * 4 + k);
+    if (element / 4 != numbers) {
+      numbers = element / 4;
+      block = dropout_block(mask, first_sample + sample, numbers);
+    }
     const float factor = block.keeps[element % 4] ? mask.kept : 0.0f;
     out[at + k] = put(accumulate ? out[at + k] : E{}, accumulate, to_float(in[at + k]) * factor);
   }
@@ -227,10 +243,15 @@ cudaError_t channels_last(const From* from, To* to, std::int64_t batch, std::int
 template <class E>
 cudaError_t dropout(const DropoutStream& mask, std::int64_t first_sample, std::int64_t batch,
                     std::int64_t size, bool whole_sample, const E* in, E* out, bool accumulate,
-                    cudaStream_t stream, std::int64_t first) {
+                    cudaStream_t stream, const SamplePlace& place) {
   const dim3 grid(blocks_for(size, 4 * kThreads), static_cast<unsigned>(batch));
-  return launch(dropout_kernel<E>, grid, dim3(kThreads), 0, stream, mask, first_sample, first, size,
-                whole_sample, in, out, accumulate);
+  const std::int64_t columns = place.columns > 0 ? place.columns : std::max<std::int64_t>(1, size);
+  const WholePlace whole{.first = place.first,
+                         .gap = place.columns > 0 ? place.stride - place.columns : 0,
+                         .columns = Divisor(columns, size),
+                         .whole_sample = whole_sample};
+  return launch(dropout_kernel<E>, grid, dim3(kThreads), 0, stream, mask, first_sample, whole, size,
+                in, out, accumulate);
 }
 
 template <class E>
@@ -255,7 +276,7 @@ std::int64_t bias_gradient_scratch(std::int64_t rows, std::int64_t columns) {
   template cudaError_t channels_last<E, E>(const E*, E*, std::int64_t, std::int64_t, std::int64_t, \
                                            bool, cudaStream_t);                                    \
   template cudaError_t dropout<E>(const DropoutStream&, std::int64_t, std::int64_t, std::int64_t,  \
-                                  bool, const E*, E*, bool, cudaStream_t, std::int64_t);           \
+                                  bool, const E*, E*, bool, cudaStream_t, const SamplePlace&);     \
   template cudaError_t bias_gradient<E>(const E*, std::int64_t, std::int64_t, float*, float*,      \
                                         cudaStream_t)
 RECKON_ELEMENTWISE_FOR(float);

@@ -40,15 +40,20 @@ template <class From, class To>
 [[nodiscard]] cudaError_t channels_last(const From* from, To* to, std::int64_t batch,
                                         std::int64_t channels, std::int64_t points, bool accumulate,
                                         cudaStream_t stream);
-/// out = in * factor of the mask; samples of `size` elements, the first of which is number
-/// first_sample of the step. The same mask as dropout_factors() of
-/// executor/train/layers/dropout_mask.h. `whole_sample`: all of a sample has the factor of its
-/// first element (stochastic depth). `first`: of the samples only [first, first + size) is here.
+/// Which elements of a whole sample are here, in its order: from `first` on, side by side; or, of a
+/// table of rows, `columns` of each row, whose begins are `stride` apart in the whole sample.
+struct SamplePlace {
+  std::int64_t first = 0, columns = 0, stride = 0;  // columns 0: side by side
+};
+/// out = in * factor of the mask; samples of which `size` elements are here, the first of which is
+/// number first_sample of the step. The same mask as dropout_factors() of
+/// executor/train/layers/dropout_mask.h: an element has the factor of its place in the whole
+/// sample. `whole_sample`: all of a sample has the factor of its first element (stochastic depth).
 template <class E>
 [[nodiscard]] cudaError_t dropout(const DropoutStream& mask, std::int64_t first_sample,
                                   std::int64_t batch, std::int64_t size, bool whole_sample,
                                   const E* in, E* out, bool accumulate, cudaStream_t stream,
-                                  std::int64_t first = 0);
+                                  const SamplePlace& place = {});
 /// sums[j] += sum over rows of values[row][j]: the gradient of a bias. scratch:
 /// bias_gradient_scratch() floats.
 template <class E>

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "executor/comm/first_values.h"
 #include "executor/comm/gradient_scaling.h"
 #include "sim/base/check.h"
 #include "sim/step/buckets.h"
@@ -48,7 +49,6 @@ class AllReduceExchange final : public GradientExchange {
  private:
   void close_bucket();
   bool is_of_experts(ParameterRange range) const;
-  void broadcast_experts(std::span<const float> own);
   void serve();
   void reduce(const GradientBucket& bucket);
   void wait_for_reductions();
@@ -90,20 +90,8 @@ void AllReduceExchange::start(ParameterView parameters) {
   RECKON_CHECK(parameters.values.size() == parameters.gradients.size());
   parameters_ = parameters;
   optimizer_.emplace(options_.optimizer, parameters.values.size(), options_.trained);
-  const std::vector<float> own(parameters.values.begin(), options_.of_experts.empty()
-                                                              ? parameters.values.begin()
-                                                              : parameters.values.end());
-  communicator_.broadcast(std::as_writable_bytes(parameters.values), 0);
-  broadcast_experts(own);
-}
-
-/// Rank 0 has others; those of this rank's replicas are what `own`, all values, were.
-void AllReduceExchange::broadcast_experts(std::span<const float> own) {
-  for (const ParameterRange& range : options_.of_experts) {
-    const auto values = parameters_.values.subspan(range.first, range.count);
-    std::ranges::copy(own.subspan(range.first, range.count), values.begin());
-    options_.expert_replicas->broadcast(std::as_writable_bytes(values), 0);
-  }
+  share_first_values(parameters.values, communicator_, options_.of_experts,
+                     options_.expert_replicas);
 }
 
 bool AllReduceExchange::is_of_experts(ParameterRange range) const {
@@ -191,16 +179,16 @@ void AllReduceExchange::wait_for_reductions() {
 
 /// False: nothing was updated.
 bool AllReduceExchange::apply(std::int64_t step, double learning_rate) {
-  double scale = 1;
-  if (options_.clip_norm > 0 || scaling_.on()) {
+  const auto own_squares = [this] {
     double squares = 0;
     for (const TrainedRange& range : options_.counted.value_or(options_.trained))
       squares += squared_norm(parameters_.gradients.subspan(range.first, range.count));
-    if (options_.squares_of_all) squares = options_.squares_of_all(squares);
-    if (scaling_.overflowed(squares)) return false;
-    scale = scaling_.gradient_scale(squares, options_.clip_norm);
-  }
-  optimizer_->update(scaling_.updates_of(step), learning_rate, scale, parameters_.values,
+    return squares;
+  };
+  const std::optional<double> scale =
+      scaling_.scale_of_step(options_.clip_norm, own_squares, options_.squares_of_all);
+  if (!scale) return false;
+  optimizer_->update(scaling_.updates_of(step), learning_rate, *scale, parameters_.values,
                      parameters_.gradients);
   return true;
 }

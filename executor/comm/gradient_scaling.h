@@ -1,6 +1,8 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <optional>
 
 #include "kernels/optimizer/optimizer.h"
 
@@ -19,6 +21,18 @@ struct GradientScaling {
   double gradient_scale(double squares, double most) const {
     if (!on()) return clip_scale(squares, most);
     return clip_scale(squares / (scale * scale), most) / scale;
+  }
+  /// The same of a step; nullopt: a gradient of some rank is not finite, and nothing is to be
+  /// updated. `own_squares()`: of the gradients that this rank counts; `of_all` makes those of all
+  /// ranks of them, empty: they are. Nobody is asked where nothing is clipped or looked at.
+  template <class Squares>
+  std::optional<double> scale_of_step(double most, Squares own_squares,
+                                      const std::function<double(double)>& of_all) const {
+    if (most <= 0 && !on()) return 1;
+    double squares = own_squares();
+    if (of_all) squares = of_all(squares);
+    if (overflowed(squares)) return std::nullopt;
+    return gradient_scale(squares, most);
   }
   /// The optimizer's updates before this step.
   std::int64_t updates_of(std::int64_t step) const { return step - skipped; }

@@ -4,8 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "executor/comm/first_values.h"
 #include "executor/comm/paged_buffer.h"
-#include "executor/comm/zero_steps.h"
+#include "executor/comm/stepped_zero.h"
 #include "sim/base/check.h"
 
 namespace reckon {
@@ -22,33 +23,23 @@ struct BlockShard {
   std::vector<float> values, constant;  // stage 3: parameters of the trained and the frozen part
 };
 
-class ShardingExchange final : public ZeroExchange, ZeroParts {
+class ShardingExchange final : public SteppedZero {
  public:
   ShardingExchange(Communicator& communicator, ZeroOptions options);
 
   void start(ParameterView parameters) override;
   std::vector<ParameterRange> blocks_to_take() override;
   void take_block(std::size_t of_them) override;
-  bool exchanges_every_pass() const override { return options_.stage >= 2; }
-  void scaled_by(double scale, std::int64_t skipped) override { steps_->scaled_by(scale, skipped); }
-  void begin_backward() override { steps_->begin_backward(); }
-  Seconds take_waited() override { return steps_->take_waited(); }
   void gradient_ready(ParameterRange range) override;
-  ExchangeTimes finish_step(std::int64_t step, double learning_rate) override {
-    return steps_->finish_step(step, learning_rate);
-  }
-  std::vector<std::span<float>> optimizer_state() override { return {}; }
   void restore_optimizer_state() override;
-  bool keeps_parts() const override { return true; }
   std::vector<KeptPart> kept_parts() override;
   void take_final_values() override;
 
-  void prefetch(std::size_t block) override { steps_->prefetch(block); }
-  void wait_for(std::size_t block) override { steps_->wait_for(block); }
   void release(std::size_t block) override;
   Bytes held() const override;
 
  private:
+  ZeroSteps& steps() override { return *steps_; }
   void reduce(std::size_t block) override;
   void gather_whole(std::size_t block) override;
   double own_squares() override;
@@ -67,7 +58,6 @@ class ShardingExchange final : public ZeroExchange, ZeroParts {
   }
 
   Communicator& communicator_;
-  const ZeroOptions options_;
   ParameterView view_;
   std::vector<BlockShard> blocks_;
   std::vector<float> all_, part_;   // a message: of all ranks' parts, of this one's
@@ -75,7 +65,7 @@ class ShardingExchange final : public ZeroExchange, ZeroParts {
 };
 
 ShardingExchange::ShardingExchange(Communicator& communicator, ZeroOptions options)
-    : communicator_(communicator), options_(std::move(options)) {
+    : SteppedZero(std::move(options)), communicator_(communicator) {
   std::size_t largest = 0, largest_of_all = 0, end = 0, trained = 0;
   std::vector<std::size_t> to_reduce;
   for (const ZeroBlock& b : options_.blocks) {
@@ -112,19 +102,8 @@ void ShardingExchange::start(ParameterView parameters) {
   RECKON_CHECK(parameters.values.size() == parameters.gradients.size());
   view_ = parameters;
   if (options_.stage >= 3) return;
-  std::vector<std::vector<float>> experts;  // rank 0 has others
-  const auto values_of = [&](std::size_t k) {
-    return view_.values.subspan(blocks_[k].whole.first, blocks_[k].whole.count);
-  };
-  for (std::size_t k = 0; k < blocks_.size(); ++k)
-    if (options_.blocks[k].of_experts)
-      experts.emplace_back(values_of(k).begin(), values_of(k).end());
-  communicator_.broadcast(std::as_writable_bytes(view_.values), 0);
-  for (std::size_t k = 0, next = 0; k < blocks_.size(); ++k) {
-    if (!options_.blocks[k].of_experts) continue;
-    std::ranges::copy(experts[next++], values_of(k).begin());
-    blocks_[k].peers->broadcast(std::as_writable_bytes(values_of(k)), 0);
-  }
+  share_first_values(view_.values, communicator_, blocks_of_experts(options_),
+                     options_.expert_replicas);
 }
 
 std::vector<ParameterRange> ShardingExchange::blocks_to_take() {
@@ -268,6 +247,13 @@ Bytes ShardingExchange::held() const {
   return Bytes{double(floats * sizeof(float))};
 }
 }  // namespace
+
+std::vector<ParameterRange> blocks_of_experts(const ZeroOptions& options) {
+  std::vector<ParameterRange> ranges;
+  for (const ZeroBlock& block : options.blocks)
+    if (block.of_experts) ranges.push_back(block.whole);
+  return ranges;
+}
 
 std::unique_ptr<ZeroExchange> make_zero_exchange(Communicator& communicator, ZeroOptions options) {
   return std::make_unique<ShardingExchange>(communicator, std::move(options));

@@ -28,6 +28,9 @@ struct ZeroOptions {
   Communicator* expert_replicas = nullptr;
 };
 
+/// The blocks of experts that `options` has.
+std::vector<ParameterRange> blocks_of_experts(const ZeroOptions& options);
+
 /// ZeRO over the ranks of a communicator [Rajbhandari et al. 2020, "ZeRO: Memory optimizations
 /// toward training trillion parameter models", Sec. 5]: a rank keeps its part of each block
 /// (zero_shards.h) of the optimizer's state (stage 1), of the gradients too (2), of the parameters

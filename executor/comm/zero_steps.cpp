@@ -41,14 +41,13 @@ void ZeroSteps::prefetch(std::size_t block) {
   blocks_[block].gather = queue_.push([this, block] { parts_.gather_whole(block); });
 }
 
-/// nullopt: a gradient of some rank is not finite, and nothing is to be updated.
-std::optional<double> ZeroSteps::clip() {
-  if (options_.clip_norm <= 0 && !scaling_.on()) return 1;
-  double squares = parts_.own_squares();
-  ranks_.all_reduce(std::span(&squares, 1));
-  if (options_.squares_of_all) squares = options_.squares_of_all(squares);
-  if (scaling_.overflowed(squares)) return std::nullopt;
-  return scaling_.gradient_scale(squares, options_.clip_norm);
+std::optional<double> ZeroSteps::clip() const {
+  const auto of_ranks = [this] {
+    double squares = parts_.own_squares();
+    ranks_.all_reduce(std::span(&squares, 1));
+    return squares;
+  };
+  return scaling_.scale_of_step(options_.clip_norm, of_ranks, options_.squares_of_all);
 }
 
 ExchangeTimes ZeroSteps::finish_step(std::int64_t step, double learning_rate) {

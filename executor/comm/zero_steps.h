@@ -65,7 +65,7 @@ class ZeroSteps {
     std::size_t ready = 0;    // of its gradients, in this pass
     std::int64_t gather = 0;  // the work queue's ticket
   };
-  std::optional<double> clip();
+  std::optional<double> clip() const;
 
   ZeroParts& parts_;
   const ZeroOptions& options_;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "executor/train/device/layers.h"
-#include "executor/train/device/layouts.h"
 #include "executor/train/graph_runtime.h"
 #include "executor/train/parallel/rank_model.h"
 #include "executor/train/pulled_tables.h"
@@ -126,11 +125,6 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
                              pool.name, pool.accelerator->name),
                  "workload.strategy.sparse_embeddings: false, a pool without accelerators, or a "
                  "program of yours in workload.container");
-  for (const Diagnostic& cut : cannot_cut_on_device(job))
-    problems.add(fmt::format("{}, and the nodes of '{}' have {}", cut.what, pool.name,
-                             pool.accelerator->name),
-                 "another layout, a pool without accelerators, or a program of yours in "
-                 "workload.container");
   if (!devices_train_in(job.precision))
     problems.add(fmt::format("reckon-worker trains in fp32, bf16 or fp16 on GPUs, not in {}",
                              to_text(job.precision)),

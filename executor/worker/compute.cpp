@@ -16,7 +16,6 @@
 #include "executor/cuda/open_device.h"
 #include "executor/cuda/runtime/layouts.h"
 #include "executor/cuda/runtime/runtime.h"
-#include "executor/train/device/layouts.h"
 #include "executor/train/recipe/recipe.h"
 #endif
 
@@ -49,8 +48,6 @@ std::optional<Refusal> refusal(const PlannedWorkload& job, const WorkerIdentity&
   if (const std::string why = cuda::why_no_device(me.local_rank); !why.empty()) return Refusal{why};
   if (pulls_rows(job))
     return Refusal{"workers that have the rows of a step alone of tables train on CPUs", true};
-  if (const Diagnostics cuts = cannot_cut_on_device(job); !cuts.empty())
-    return Refusal{cuts[0].what, true};
   if (!precision_of(job))
     return Refusal{fmt::format("the plan's precision is {}; devices train in fp32, bf16 or fp16",
                                to_text(job.precision)),

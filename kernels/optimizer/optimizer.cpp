@@ -42,11 +42,14 @@ void FlatOptimizer::update_part(std::int64_t step, double learning_rate, double 
                                 std::span<const float> gradients) {
   RECKON_CHECK(weights.size() == count_);
   RECKON_CHECK(part + gradients.size() <= count_);
-  for (const TrainedRange& trained : trained_) {
-    const std::size_t begin = std::max(trained.first, part);
-    const std::size_t end = std::min(trained.first + trained.count, part + gradients.size());
+  const std::size_t part_end = part + gradients.size();
+  const auto ends_before = [&](const TrainedRange& r) { return r.first + r.count <= part; };
+  for (auto it = std::partition_point(trained_.begin(), trained_.end(), ends_before);
+       it != trained_.end() && it->first < part_end; ++it) {
+    const std::size_t begin = std::max(it->first, part);
+    const std::size_t end = std::min(it->first + it->count, part_end);
     if (begin >= end) continue;
-    const TrainedRange range{.first = begin, .count = end - begin, .decays = trained.decays};
+    const TrainedRange range{.first = begin, .count = end - begin, .decays = it->decays};
     const auto w = weights.subspan(range.first, range.count);
     const auto g = gradients.subspan(range.first - part, range.count);
     const auto first = std::span(first_).subspan(range.first, range.count);

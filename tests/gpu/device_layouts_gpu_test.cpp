@@ -1,5 +1,6 @@
 #include "gpu/device_layouts.h"
 
+#include "executor/train/parallel/rank_model.h"
 #include "executor/train/parallel_networks.h"
 #include "sim/model/finetune.h"
 
@@ -175,6 +176,23 @@ TEST_CASE("two tensor ranks on devices have the steps of one device, and of rank
 TEST_CASE("four tensor ranks on devices have the steps of one device: Llama, two share a head") {
   require_device();
   check_tensor(parallel_llama(2), 4, true);
+}
+
+TEST_CASE("tensor ranks on devices drop the features that one device drops, as ranks on CPUs do") {
+  require_device();
+  const ModelGraph model = parallel_inner_dropout();
+  const auto rank = make_rank_model(model, place_in_model({.tensor = 2}, {}));
+  REQUIRE(rank);
+  CHECK(std::ranges::any_of(rank->layers, [](const RankLayer& layer) {
+    return std::holds_alternative<Dropout>(layer.layer.op) && layer.part.features.total == 30;
+  }));
+  check_tensor(model, 2, false);
+  check_tensor(model, 2, true);
+  check_tensor(model, 4, true);  // of 8, 8, 7 and 7 features
+  auto job = small_job(model, Optimizer::sgd_momentum, 0.1, 4);
+  const auto cut = under(job, {.tensor = 2, .context = 2, .recompute = Recompute::full}, 2);
+  check_moved(on_devices(cut, 2), on_devices(under(job, {}, 4), 2), under(job, {}, 4));
+  check_moved(on_devices(cut, 2), train_under(cut, 2), under(job, {}, 4));
 }
 
 TEST_CASE("tensor ranks under ZeRO 3 on devices are one device's training") {

@@ -162,11 +162,12 @@ OnDevice held_by(const PlannedWorkload& job, bool offloads) {
                             .trained = trained_ranges(layout),
                             .blocks = blocks,
                             .stage = stage};
-  const auto exchange =
-      offloads ? cuda::make_offloaded_zero_exchange(*group, *alone[0], options, parameters, nullptr)
-               : cuda::make_device_zero_exchange(*group, nullptr, *alone[0], options, parameters,
-                                                 nullptr);
   Workers workers(1);
+  const auto exchange = offloads
+                            ? cuda::make_offloaded_zero_exchange(
+                                  *group, nullptr, *alone[0], options, parameters, workers, nullptr)
+                            : cuda::make_device_zero_exchange(*group, nullptr, *alone[0], options,
+                                                              parameters, nullptr);
   const auto data = open_data({}, {}, job.model, 9, 40);
   auto runtime =
       cuda::make_device_runtime(job.model, {.batch = 2, .seed = 4}, parameters, {},

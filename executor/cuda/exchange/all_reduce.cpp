@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "executor/comm/gradient_scaling.h"
+#include "executor/cuda/exchange/gradient_sums.h"
 #include "executor/cuda/exchange/optimizer.h"
 #include "executor/cuda/memory/parameters.h"
 #include "executor/train/recipe/recipe.h"
 #include "sim/base/check.h"
-#include "sim/step/buckets.h"
 
 namespace reckon::cuda {
 namespace {
@@ -21,11 +21,12 @@ class DeviceExchange final : public GradientExchange {
  public:
   DeviceExchange(DeviceReducer* reducer, DeviceReducer* expert_replicas, AllReduceOptions options,
                  const ParameterLayout& layout, cudaStream_t stream)
-      : all_{.reducer = reducer},
-        experts_{.reducer = expert_replicas},
+      : reducer_(reducer),
+        expert_replicas_(expert_replicas),
         options_(std::move(options)),
         layout_(layout),
         padded_(device_layout(layout)),
+        sums_(reducer, expert_replicas, padded_),
         trained_(trained_ranges(padded_)),
         counted_(options_.counted ? counted_ranges(padded_) : trained_),
         stream_(stream) {}
@@ -43,27 +44,21 @@ class DeviceExchange final : public GradientExchange {
 
   void gradient_ready(ParameterRange range) override {
     RECKON_CHECK(range.first + range.count <= parameters_.gradients.size());
-    Sums& sums = is_of_experts(range) ? experts_ : all_;
-    if (sums.ranks() == 1) return;
-    sums.open.push_back(parameters_.gradients.subspan(range.first, range.count));
-    const Bytes bytes{static_cast<double>(range.count * sizeof(float))};
-    sums.bytes += bytes;
-    if (sums.rule.add(bytes) && options_.overlap) send_open(sums);
+    OpenSums& sums = sums_.of(range);
+    if (sums.ranks() > 1 && sums.add(range) && options_.overlap)
+      sums.send(parameters_.gradients, stream_);
   }
 
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override {
     ExchangeTimes times;
     times.next_step = step + 1;
-    if (all_.ranks() > 1) {
+    if (sums_.all().ranks() > 1) {
       check(cudaStreamSynchronize(stream_), "backward pass");
       const auto backward_end = Clock::now();
-      for (Sums* sums : {&all_, &experts_}) {
-        if (sums->ranks() == 1) continue;
-        send_open(*sums);
-        sums->rule = {};
-        sums->reducer->join(stream_);
-        const double ranks = sums->ranks();
-        times.sent += std::exchange(sums->bytes, {}) * (2.0 * (ranks - 1) / ranks);
+      for (OpenSums* sums : sums_.both()) {
+        sums->send(parameters_.gradients, stream_);
+        sums->join(stream_);
+        times.sent += sums->take_sent();
       }
       check(cudaStreamSynchronize(stream_), "sum of gradients");
       times.exposed_communication = times.communication = Clock::now() - backward_end;
@@ -91,39 +86,25 @@ class DeviceExchange final : public GradientExchange {
   }
 
  private:
-  /// Of the gradients that some ranks add up.
-  struct Sums {
-    DeviceReducer* reducer = nullptr;    // null: this rank alone
-    std::vector<std::span<float>> open;  // a bucket that is being filled
-    BucketRule rule;
-    Bytes bytes{};
-    int ranks() const { return reducer == nullptr ? 1 : reducer->size(); }
-  };
-
   /// Rank 0's; but those of experts are those of their replicas' rank 0.
   void share_first_values() {
-    if (all_.ranks() == 1) return;
+    if (sums_.all().ranks() == 1) return;
     std::vector<std::vector<float>> own;
     for (const ParameterSlot& slot : padded_.slots) {
       if (!slot.of_experts) continue;
       own.emplace_back(slot.count);
       copy_to_host(own.back().data(), values_of(slot).data(), values_of(slot).size_bytes());
     }
-    all_.reducer->broadcast_values(parameters_.values);
+    reducer_->broadcast_values(parameters_.values);
     for (std::size_t s = 0, next = 0; s < padded_.slots.size(); ++s) {
       if (!padded_.slots[s].of_experts) continue;
       const std::span<float> there = values_of(padded_.slots[s]);
       copy_to_device(there.data(), own[next++].data(), there.size_bytes());
-      if (experts_.ranks() > 1) experts_.reducer->broadcast_values(there);
+      if (sums_.experts().ranks() > 1) expert_replicas_->broadcast_values(there);
     }
   }
   std::span<float> values_of(const ParameterSlot& slot) const {
     return parameters_.values.subspan(slot.first, slot.count);
-  }
-  bool is_of_experts(ParameterRange range) const {
-    return std::ranges::any_of(padded_.slots, [&](const ParameterSlot& slot) {
-      return slot.of_experts && slot.first >= range.first && slot.first < range.first + range.count;
-    });
   }
   std::vector<DeviceBuffer<float>*> moments() {
     if (second_.size() == 0) return {&first_};
@@ -137,27 +118,18 @@ class DeviceExchange final : public GradientExchange {
         copy(here_[k].data() + layout_.slots[s].first,
              moments()[k]->data() + padded_.slots[s].first, layout_.slots[s].count * sizeof(float));
   }
-  void send_open(Sums& sums) {
-    if (sums.open.empty()) return;
-    sums.reducer->queue_sums(sums.open, stream_);
-    sums.open.clear();
-  }
-
-  /// nullopt: a gradient is not finite, and nothing is to be updated.
-  std::optional<double> scale_of_gradients() {
-    if (options_.clip_norm <= 0 && !scaling_.on()) return 1;
+  double own_squares() {
     double squares = 0;
     for (const TrainedRange& range : counted_)
       squares += squared_norm_on_device(parameters_.gradients.data() + range.first, range.count,
                                         squares_, stream_);
-    if (options_.squares_of_all) squares = options_.squares_of_all(squares);
-    if (scaling_.overflowed(squares)) return std::nullopt;
-    return scaling_.gradient_scale(squares, options_.clip_norm);
+    return squares;
   }
 
   /// False: nothing was updated.
   bool apply(std::int64_t step, double learning_rate) {
-    const std::optional<double> scale = scale_of_gradients();
+    const std::optional<double> scale = scaling_.scale_of_step(
+        options_.clip_norm, [this] { return own_squares(); }, options_.squares_of_all);
     if (!scale) return false;
     for (const TrainedRange& range : trained_)
       update_on_device(options_.optimizer,
@@ -174,10 +146,11 @@ class DeviceExchange final : public GradientExchange {
     return true;
   }
 
-  Sums all_, experts_;
+  DeviceReducer *reducer_, *expert_replicas_;  // null: this device alone
   GradientScaling scaling_;
   const AllReduceOptions options_;
-  const ParameterLayout layout_, padded_;              // the host's, and the device's
+  const ParameterLayout layout_, padded_;  // the host's, and the device's
+  GradientSums sums_;
   const std::vector<TrainedRange> trained_, counted_;  // of the device's
   cudaStream_t stream_;
   ParameterView parameters_;

@@ -3,10 +3,12 @@
 #include <optional>
 #include <utility>
 
+#include "executor/comm/first_values.h"
 #include "executor/comm/gradient_scaling.h"
+#include "executor/cuda/exchange/gradient_sums.h"
+#include "executor/cuda/exchange/host_update.h"
 #include "executor/cuda/exchange/offload.h"
 #include "sim/base/check.h"
-#include "sim/step/buckets.h"
 
 namespace reckon::cuda {
 namespace {
@@ -19,32 +21,32 @@ std::size_t elements_of(const std::vector<TrainedRange>& ranges) {
 
 class OffloadedExchange final : public GradientExchange {
  public:
-  OffloadedExchange(DeviceReducer& reducer, Communicator& hosts, AllReduceOptions options,
-                    DeviceParameters& parameters, cudaStream_t stream)
-      : reducer_(reducer),
+  OffloadedExchange(DeviceReducer& reducer, DeviceReducer* expert_replicas, Communicator& hosts,
+                    AllReduceOptions options, DeviceParameters& parameters, Workers& workers,
+                    cudaStream_t stream)
+      : sums_(&reducer, expert_replicas, parameters.padded()),
         hosts_(hosts),
         options_(std::move(options)),
         parameters_(parameters),
+        workers_(workers),
         stream_(stream),
         optimizer_(options_.optimizer, parameters.layout().count, options_.trained),
         gradients_(parameters.layout().count),
-        upload_(parameters.precision()) {
-    RECKON_CHECK(options_.of_experts.empty());
+        upload_(parameters.precision(), workers) {
+    RECKON_CHECK(options_.of_experts.empty() || expert_replicas != nullptr);
   }
 
   void start(ParameterView parameters) override {
     RECKON_CHECK(parameters.values.size() == parameters_.layout().count);
-    hosts_.broadcast(std::as_writable_bytes(parameters.values), 0);
+    share_first_values(parameters.values, hosts_, options_.of_experts, options_.expert_replicas);
     parameters_.to_device();
   }
 
   void gradient_ready(ParameterRange range) override {
     if (range.count == 0) return;
-    open_.push_back(range);
-    if (reducer_.size() == 1) return bring_open();
-    const Bytes bytes{static_cast<double>(range.count * sizeof(float))};
-    bytes_ += bytes;
-    if (rule_.add(bytes) && options_.overlap) bring_open();
+    OpenSums& sums = sums_.of(range);
+    const bool full = sums.add(range);
+    if (sums.ranks() == 1 || (full && options_.overlap)) bring_open(sums);
   }
 
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override {
@@ -53,15 +55,16 @@ class OffloadedExchange final : public GradientExchange {
     times.next_step = step + 1;
     check(cudaStreamSynchronize(stream_), "backward pass");
     const auto backward_end = Clock::now();
-    if (!open_.empty()) bring_open();
-    rule_ = {};
+    for (OpenSums* sums : sums_.both()) {
+      bring_open(*sums);
+      times.sent += sums->take_sent();
+    }
     check(cudaStreamSynchronize(copies_.get()), "gradients");
     RECKON_CHECK(std::exchange(brought_, 0) == elements_of(options_.trained));
     auto begin = backward_end;
-    if (const int ranks = reducer_.size(); ranks > 1) {
+    if (sums_.all().ranks() > 1) {
       begin = Clock::now();
       times.exposed_communication = times.communication = begin - backward_end;
-      times.sent = std::exchange(bytes_, {}) * (2.0 * (ranks - 1) / ranks);
     }
     times.skipped = !apply(step, learning_rate);
     times.apply = Clock::now() - begin;
@@ -74,19 +77,17 @@ class OffloadedExchange final : public GradientExchange {
 
  private:
   /// The sums of what is open, to the host.
-  void bring_open() {
+  void bring_open(OpenSums& sums) {
+    if (sums.empty()) return;
     const std::span<float> there = parameters_.gradients(0);
-    if (reducer_.size() == 1) {
+    const std::vector<ParameterRange> ranges = sums.send(there, stream_);
+    if (sums.ranks() > 1) {
+      sums.join(copies_.get());
+    } else {
       check(cudaEventRecord(made_.get(), stream_), "gradients");
       check(cudaStreamWaitEvent(copies_.get(), made_.get(), 0), "gradients");
-    } else {
-      std::vector<std::span<float>> sums;
-      for (const ParameterRange& range : open_)
-        sums.push_back(there.subspan(range.first, range.count));
-      reducer_.queue_sums(sums, stream_);
-      reducer_.join(copies_.get());
     }
-    for (const ParameterRange& range : std::exchange(open_, {})) bring(range, there);
+    for (const ParameterRange& range : ranges) bring(range, there);
   }
 
   /// Of the padded layout.
@@ -103,23 +104,22 @@ class OffloadedExchange final : public GradientExchange {
     }
   }
 
-  /// nullopt: a gradient is not finite, and nothing is to be updated.
-  std::optional<double> scale_of_gradients() {
-    if (options_.clip_norm <= 0 && !scaling_.on()) return 1;
+  double own_squares() {
     double squares = 0;
     for (const TrainedRange& range : options_.counted.value_or(options_.trained))
-      squares += squared_norm(gradients_.span().subspan(range.first, range.count));
-    if (options_.squares_of_all) squares = options_.squares_of_all(squares);
-    if (scaling_.overflowed(squares)) return std::nullopt;
-    return scaling_.gradient_scale(squares, options_.clip_norm);
+      squares +=
+          squared_norm_on_host(workers_, gradients_.span().subspan(range.first, range.count));
+    return squares;
   }
 
   /// False: nothing was updated.
   bool apply(std::int64_t step, double learning_rate) {
-    const std::optional<double> scale = scale_of_gradients();
+    const std::optional<double> scale = scaling_.scale_of_step(
+        options_.clip_norm, [this] { return own_squares(); }, options_.squares_of_all);
     if (!scale) return false;
     const std::span<float> values = parameters_.host();
-    optimizer_.update(scaling_.updates_of(step), learning_rate, *scale, values, gradients_.span());
+    update_on_host(optimizer_, workers_, scaling_.updates_of(step), learning_rate, *scale, values,
+                   gradients_.span());
     const auto& slots = parameters_.layout().slots;
     for (std::size_t s = 0; s < slots.size(); ++s)
       if (slots[s].trained)
@@ -129,32 +129,28 @@ class OffloadedExchange final : public GradientExchange {
     return true;
   }
 
-  DeviceReducer& reducer_;
+  GradientSums sums_;
   Communicator& hosts_;
   GradientScaling scaling_;
   const AllReduceOptions options_;
   DeviceParameters& parameters_;
+  Workers& workers_;
   cudaStream_t stream_;
   FlatOptimizer optimizer_;
   PinnedBuffer<float> gradients_;  // as the host's layout has them
   WeightUpload upload_;
   OwnStream copies_;
   Event made_;
-  std::vector<ParameterRange> open_;  // a bucket that is being filled
-  BucketRule rule_;
-  Bytes bytes_{};
   std::size_t brought_ = 0;  // elements, in this step
 };
 
 }  // namespace
 
-std::unique_ptr<GradientExchange> make_offloaded_exchange(DeviceReducer& reducer,
-                                                          Communicator& hosts,
-                                                          AllReduceOptions options,
-                                                          DeviceParameters& parameters,
-                                                          cudaStream_t stream) {
-  return std::make_unique<OffloadedExchange>(reducer, hosts, std::move(options), parameters,
-                                             stream);
+std::unique_ptr<GradientExchange> make_offloaded_exchange(
+    DeviceReducer& reducer, DeviceReducer* expert_replicas, Communicator& hosts,
+    AllReduceOptions options, DeviceParameters& parameters, Workers& workers, cudaStream_t stream) {
+  return std::make_unique<OffloadedExchange>(reducer, expert_replicas, hosts, std::move(options),
+                                             parameters, workers, stream);
 }
 
 }  // namespace reckon::cuda

@@ -2,11 +2,11 @@
 #include <optional>
 #include <utility>
 
+#include "executor/comm/first_values.h"
 #include "executor/comm/paged_buffer.h"
-#include "executor/comm/zero_steps.h"
+#include "executor/cuda/exchange/device_zero.h"
+#include "executor/cuda/exchange/host_update.h"
 #include "executor/cuda/exchange/offload.h"
-#include "executor/cuda/exchange/zero_shard.h"
-#include "executor/train/recipe/recipe.h"
 #include "sim/base/check.h"
 
 namespace reckon::cuda {
@@ -25,32 +25,22 @@ struct OffloadedBlock : DeviceBlock {
   std::vector<float> gradients;            // of it; stages 2 and 3: over the step's passes
 };
 
-class OffloadedShardingExchange final : public ZeroExchange, ZeroParts {
+class OffloadedShardingExchange final : public DeviceZero<OffloadedBlock> {
  public:
-  OffloadedShardingExchange(DeviceGroup& replicas, Communicator& hosts, ZeroOptions options,
-                            DeviceParameters& parameters, cudaStream_t stream);
+  OffloadedShardingExchange(DeviceGroup& replicas, DeviceGroup* expert_replicas,
+                            Communicator& hosts, ZeroOptions options, DeviceParameters& parameters,
+                            Workers& workers, cudaStream_t stream);
 
   void start(ParameterView parameters) override;
-  std::vector<ParameterRange> blocks_to_take() override;
   void take_block(std::size_t of_them) override;
-  bool exchanges_every_pass() const override { return options_.stage >= 2; }
-  void scaled_by(double scale, std::int64_t skipped) override { steps_->scaled_by(scale, skipped); }
-  void begin_backward() override { steps_->begin_backward(); }
-  Seconds take_waited() override { return steps_->take_waited(); }
-  void gradient_ready(ParameterRange range) override;
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override;
-  std::vector<std::span<float>> optimizer_state() override { return {}; }
   void restore_optimizer_state() override;
-  bool keeps_parts() const override { return true; }
   std::vector<KeptPart> kept_parts() override;
   void take_final_values() override;
-
-  void prefetch(std::size_t block) override { steps_->prefetch(block); }
-  void wait_for(std::size_t block) override { steps_->wait_for(block); }
-  void release(std::size_t block) override { parameters_.drop_values(blocks_[block].piece); }
   Bytes held() const override;
 
  private:
+  ZeroSteps& steps() override { return *steps_; }
   void reduce(std::size_t block) override;
   void gather_whole(std::size_t block) override;
   double own_squares() override;
@@ -63,7 +53,8 @@ class OffloadedShardingExchange final : public ZeroExchange, ZeroParts {
     DeviceBlock& b = blocks_[block];
     gather(b, b.trained.shards, blocks_[block].learned, part_.data());
   }
-  OffloadedPart make_part(const CutRanges& cut) const;
+  OffloadedBlock make_block(const ZeroBlock& block, DeviceGroup& peers) const;
+  OffloadedPart make_part(const CutRanges& cut, const DeviceGroup& peers) const;
   void gather(const DeviceBlock& block, const ShardedRanges& shards, const OffloadedPart& part,
               const float* own);
   void put(OffloadedPart& part);
@@ -75,69 +66,49 @@ class OffloadedShardingExchange final : public ZeroExchange, ZeroParts {
     return (weights * weight_bytes(parameters_.precision()) + sizeof(float) - 1) / sizeof(float);
   }
   void take_from_host(OffloadedBlock& block);
-  void wait_for_copies() { check(cudaStreamSynchronize(copies_.get()), "exchange of a block"); }
-  void note_sent(std::size_t floats) {
-    steps_->note_sent(Bytes{double(std::size_t(replicas_.size() - 1) * floats * sizeof(float))});
+  Communicator& hosts_of(const DeviceBlock& block) const {
+    return block.of_experts ? *options_.expert_replicas : hosts_;
   }
 
-  DeviceGroup& replicas_;
   Communicator& hosts_;
-  const ZeroOptions options_;
-  DeviceParameters& parameters_;
-  cudaStream_t stream_;
-  const std::vector<TrainedRange> counted_;  // of the padded layout
-  std::vector<OffloadedBlock> blocks_;
-  DeviceBuffer<float> all_, part_;  // a message: of all ranks' parts, of this one's
-  PinnedBuffer<float> sums_;        // of gradients, on their way
+  Workers& workers_;
+  PinnedBuffer<float> sums_;  // of gradients, on their way
   WeightUpload upload_;
-  OwnStream copies_;                // of the steps' thread, and of what comes when it rests
   std::optional<ZeroSteps> steps_;  // last: its thread uses all others
 };
 
-OffloadedShardingExchange::OffloadedShardingExchange(DeviceGroup& replicas, Communicator& hosts,
-                                                     ZeroOptions options,
-                                                     DeviceParameters& parameters,
+OffloadedShardingExchange::OffloadedShardingExchange(DeviceGroup& replicas,
+                                                     DeviceGroup* expert_replicas,
+                                                     Communicator& hosts, ZeroOptions options,
+                                                     DeviceParameters& parameters, Workers& workers,
                                                      cudaStream_t stream)
-    : replicas_(replicas),
+    : DeviceZero(replicas, std::move(options), parameters, stream),
       hosts_(hosts),
-      options_(std::move(options)),
-      parameters_(parameters),
-      stream_(stream),
-      counted_(options_.counted ? in_padded(parameters, *options_.counted)
-                                : trained_ranges(parameters.padded())),
-      upload_(parameters.precision()) {
-  RECKON_CHECK(std::ranges::none_of(options_.blocks, &ZeroBlock::of_experts));
+      workers_(workers),
+      upload_(parameters.precision(), workers) {
   RECKON_CHECK(hosts.size() == replicas.size() && hosts.rank() == replicas.rank());
-  const std::vector<TrainedRange> trained = trained_ranges(parameters.padded());
-  std::size_t largest = 0, largest_of_all = 0;
-  std::vector<std::size_t> to_reduce;
-  for (const ZeroBlock& b : options_.blocks) {
-    OffloadedBlock block{make_device_block(b, parameters_, replicas_)};
-    block.learned = make_part(block.trained);
-    block.constant = make_part(block.frozen);
-    const ShardedRanges& shards = block.trained.shards;
-    block.optimizer.emplace(options_.optimizer, shards.each(), shards.in_own(trained));
-    block.gradients.resize(shards.each());
-    to_reduce.push_back(block.to_reduce);
-    for (const CutRanges* c : {&block.trained, &block.frozen}) {
-      largest = std::max(largest, c->shards.each());
-      largest_of_all = std::max(largest_of_all, c->shards.padded());
-    }
-    blocks_.push_back(std::move(block));
-  }
-  all_ = DeviceBuffer<float>(count_of(largest_of_all));
-  part_ = DeviceBuffer<float>(count_of(largest));
-  sums_ = PinnedBuffer<float>(largest);
-  int device = 0;
-  check(cudaGetDevice(&device), "the device");
-  steps_.emplace(static_cast<ZeroParts&>(*this), options_, hosts, std::move(to_reduce));
-  steps_->run([device] { check(cudaSetDevice(device), "choosing a device"); });
+  make_blocks(expert_replicas, [this](const ZeroBlock& block, DeviceGroup& peers) {
+    return make_block(block, peers);
+  });
+  sums_ = PinnedBuffer<float>(static_cast<std::size_t>(part_.size()));
+  begin(steps_, hosts);
 }
 
-OffloadedPart OffloadedShardingExchange::make_part(const CutRanges& cut) const {
+OffloadedBlock OffloadedShardingExchange::make_block(const ZeroBlock& b, DeviceGroup& peers) const {
+  OffloadedBlock block{make_device_block(b, parameters_, peers)};
+  block.learned = make_part(block.trained, peers);
+  block.constant = make_part(block.frozen, peers);
+  const ShardedRanges& shards = block.trained.shards;
+  block.optimizer.emplace(options_.optimizer, shards.each(), shards.in_own(trained_));
+  block.gradients.resize(shards.each());
+  return block;
+}
+
+OffloadedPart OffloadedShardingExchange::make_part(const CutRanges& cut,
+                                                   const DeviceGroup& peers) const {
   OffloadedPart part;
-  for (int rank = 0; rank < replicas_.size(); ++rank)
-    part.of_rank.push_back(ShardedRanges(cut.all, replicas_.size(), rank).own());
+  for (int rank = 0; rank < peers.size(); ++rank)
+    part.of_rank.push_back(ShardedRanges(cut.all, peers.size(), rank).own());
   part.values.resize(cut.shards.each());
   if (options_.stage >= 3)
     part.weights = DeviceBuffer<std::byte>(count_of(floats_of(cut.shards.each()) * sizeof(float)));
@@ -148,16 +119,10 @@ void OffloadedShardingExchange::start(ParameterView parameters) {
   steps_->wait_for_all();
   RECKON_CHECK(parameters.values.size() == parameters_.layout().count);
   if (options_.stage >= 3) return;
-  hosts_.broadcast(std::as_writable_bytes(parameters.values), 0);
+  share_first_values(parameters.values, hosts_, blocks_of_experts(options_),
+                     options_.expert_replicas);
   parameters_.to_device();
   for (OffloadedBlock& block : blocks_) take_from_host(block);
-}
-
-std::vector<ParameterRange> OffloadedShardingExchange::blocks_to_take() {
-  std::vector<ParameterRange> ranges;
-  if (options_.stage >= 3)
-    for (const OffloadedBlock& block : blocks_) ranges.push_back(block.host);
-  return ranges;
 }
 
 void OffloadedShardingExchange::take_block(std::size_t of_them) {
@@ -185,14 +150,6 @@ void OffloadedShardingExchange::put(OffloadedPart& part) {
   wait_for_copies();
 }
 
-void OffloadedShardingExchange::gradient_ready(ParameterRange range) {
-  if (range.count == 0) return;
-  const std::size_t k = block_of(blocks_, parameters_, range);
-  if (!steps_->gradients_ready(k, range.count)) return;
-  check(cudaEventRecord(blocks_[k].made->get(), stream_), "gradients");
-  steps_->all_ready(k);
-}
-
 void OffloadedShardingExchange::reduce(std::size_t of_them) {
   OffloadedBlock& block = blocks_[of_them];
   const ShardedRanges& shards = block.trained.shards;
@@ -202,8 +159,8 @@ void OffloadedShardingExchange::reduce(std::size_t of_them) {
   check(cudaStreamWaitEvent(copies_.get(), block.made->get(), 0), "gradients");
   queue_pack(memory(block, piece.data(), sizeof(float)), block.trained.all,
              std::as_writable_bytes(all), copies_.get());
-  replicas_.queue_reduce_scatter(all, part, copies_.get());
-  note_sent(shards.each());
+  block.peers->queue_reduce_scatter(all, part, copies_.get());
+  note_sent(block, shards.each());
   const auto sums = sums_.span().first(part.size());
   queue_to_host(std::as_writable_bytes(sums), part.data(), copies_.get(), "gradients");
   wait_for_copies();
@@ -212,14 +169,15 @@ void OffloadedShardingExchange::reduce(std::size_t of_them) {
     std::ranges::copy(sums, block.gradients.begin());
     return;
   }
-  for (std::size_t i = 0; i < sums.size(); ++i) block.gradients[i] += sums[i];
+  add_on_host(workers_, block.gradients, sums);
 }
 
 double OffloadedShardingExchange::own_squares() {
   double squares = 0;
   for (const OffloadedBlock& block : blocks_)
     for (const TrainedRange& r : block.trained.shards.in_own(counted_))
-      squares += squared_norm(std::span(block.gradients).subspan(r.first, r.count));
+      squares +=
+          squared_norm_on_host(workers_, std::span(block.gradients).subspan(r.first, r.count));
   return squares;
 }
 
@@ -227,8 +185,8 @@ double OffloadedShardingExchange::own_squares() {
 void OffloadedShardingExchange::update(std::size_t of_them, std::int64_t updates,
                                        double learning_rate, double gradient_scale) {
   OffloadedBlock& block = blocks_[of_them];
-  block.optimizer->update(updates, learning_rate, gradient_scale, block.learned.values,
-                          block.gradients);
+  update_on_host(*block.optimizer, workers_, updates, learning_rate, gradient_scale,
+                 block.learned.values, block.gradients);
   if (options_.stage >= 3) return put(block.learned);
   upload_.queue(block.learned.values, reinterpret_cast<std::byte*>(part_.data()), copies_.get());
   wait_for_copies();
@@ -239,9 +197,9 @@ void OffloadedShardingExchange::gather(const DeviceBlock& block, const ShardedRa
                                        const OffloadedPart& part, const float* own) {
   if (shards.count() == 0) return;
   const std::size_t floats = floats_of(shards.each());
-  const auto all = all_.span().first(floats * std::size_t(replicas_.size()));
-  replicas_.queue_all_gather({own, floats}, all, copies_.get());
-  note_sent(floats);
+  const auto all = all_.span().first(floats * part.of_rank.size());
+  block.peers->queue_all_gather({own, floats}, all, copies_.get());
+  note_sent(block, floats);
   const PieceMemory piece =
       memory(block, parameters_.weights(block.piece).data(), weight_bytes(parameters_.precision()));
   for (std::size_t rank = 0; rank < part.of_rank.size(); ++rank)
@@ -264,8 +222,7 @@ void OffloadedShardingExchange::gather_whole(std::size_t of_them) {
 
 /// One rank waits for nobody: what it waits for is the way to the host.
 ExchangeTimes OffloadedShardingExchange::finish_step(std::int64_t step, double learning_rate) {
-  check(cudaStreamSynchronize(stream_), "backward pass");
-  ExchangeTimes times = steps_->finish_step(step, learning_rate);
+  ExchangeTimes times = DeviceZero::finish_step(step, learning_rate);
   if (replicas_.size() > 1) return times;
   times.apply += std::exchange(times.exposed_communication, {});
   times.communication = {};
@@ -305,8 +262,8 @@ void OffloadedShardingExchange::take_final_values() {
   for (const OffloadedBlock& block : blocks_)
     for (const OffloadedPart* part : {&block.learned, &block.constant}) {
       const std::size_t each = part->values.size();
-      all.resize(each * std::size_t(hosts_.size()));
-      hosts_.all_gather(part->values, all);
+      all.resize(each * part->of_rank.size());
+      hosts_of(block).all_gather(part->values, all);
       for (std::size_t rank = 0; rank < part->of_rank.size(); ++rank) {
         auto from = all.cbegin() + std::ptrdiff_t(rank * each);
         for (const ParameterRange& r : part->of_rank[rank]) {
@@ -328,11 +285,12 @@ Bytes OffloadedShardingExchange::held() const {
 }  // namespace
 
 std::unique_ptr<ZeroExchange> make_offloaded_zero_exchange(DeviceGroup& replicas,
+                                                           DeviceGroup* expert_replicas,
                                                            Communicator& hosts, ZeroOptions options,
                                                            DeviceParameters& parameters,
-                                                           cudaStream_t stream) {
-  return std::make_unique<OffloadedShardingExchange>(replicas, hosts, std::move(options),
-                                                     parameters, stream);
+                                                           Workers& workers, cudaStream_t stream) {
+  return std::make_unique<OffloadedShardingExchange>(
+      replicas, expert_replicas, hosts, std::move(options), parameters, workers, stream);
 }
 
 }  // namespace reckon::cuda

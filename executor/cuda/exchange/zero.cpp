@@ -5,45 +5,28 @@
 #include <utility>
 
 #include "executor/comm/paged_buffer.h"
-#include "executor/comm/zero_steps.h"
+#include "executor/cuda/exchange/device_zero.h"
 #include "executor/cuda/exchange/optimizer.h"
-#include "executor/cuda/exchange/zero_shard.h"
-#include "executor/train/recipe/recipe.h"
 #include "kernels/elementwise.h"
 #include "sim/base/check.h"
 
 namespace reckon::cuda {
 namespace {
 
-class DeviceShardingExchange final : public ZeroExchange, ZeroParts {
+class DeviceShardingExchange final : public DeviceZero<DeviceShard> {
  public:
   DeviceShardingExchange(DeviceGroup& replicas, DeviceGroup* expert_replicas, Communicator& hosts,
                          ZeroOptions options, DeviceParameters& parameters, cudaStream_t stream);
 
   void start(ParameterView parameters) override;
-  std::vector<ParameterRange> blocks_to_take() override;
   void take_block(std::size_t of_them) override;
-  bool exchanges_every_pass() const override { return options_.stage >= 2; }
-  void scaled_by(double scale, std::int64_t skipped) override { steps_->scaled_by(scale, skipped); }
-  void begin_backward() override { steps_->begin_backward(); }
-  Seconds take_waited() override { return steps_->take_waited(); }
-  void gradient_ready(ParameterRange range) override;
-  ExchangeTimes finish_step(std::int64_t step, double learning_rate) override {
-    check(cudaStreamSynchronize(stream_), "backward pass");
-    return steps_->finish_step(step, learning_rate);
-  }
-  std::vector<std::span<float>> optimizer_state() override { return {}; }
   void restore_optimizer_state() override;
-  bool keeps_parts() const override { return true; }
   std::vector<KeptPart> kept_parts() override;
   void take_final_values() override;
-
-  void prefetch(std::size_t block) override { steps_->prefetch(block); }
-  void wait_for(std::size_t block) override { steps_->wait_for(block); }
-  void release(std::size_t block) override { parameters_.drop_values(blocks_[block].piece); }
   Bytes held() const override;
 
  private:
+  ZeroSteps& steps() override { return *steps_; }
   void reduce(std::size_t block) override;
   void gather_whole(std::size_t block) override;
   double own_squares() override;
@@ -76,51 +59,20 @@ class DeviceShardingExchange final : public ZeroExchange, ZeroParts {
   void gather(DeviceShard& block, const CutRanges& ranges, std::span<const float> own);
   std::span<float> own_values(DeviceShard& block, const CutRanges& ranges,
                               DeviceBuffer<float>& kept);
-  void wait_for_copies() { check(cudaStreamSynchronize(copies_.get()), "exchange of a block"); }
-  void note_sent(const DeviceShard& block, std::size_t each) {
-    steps_->note_sent(Bytes{double(std::size_t(block.peers->size() - 1) * each * sizeof(float))});
-  }
 
-  DeviceGroup& replicas_;
-  const ZeroOptions options_;
-  DeviceParameters& parameters_;
-  cudaStream_t stream_;
-  const std::vector<TrainedRange> trained_, counted_;  // of the padded layout
-  std::span<float> host_;                              // stage 3: its values
-  std::vector<DeviceShard> blocks_;
-  DeviceBuffer<float> all_, part_;  // a message: of all ranks' parts, of this one's
+  std::span<float> host_;  // stage 3: its values
   DeviceBuffer<double> squares_{gpu::kNormScratch + 1};
-  OwnStream copies_;                // of the steps' thread, and of what comes when it rests
   std::optional<ZeroSteps> steps_;  // last: its thread uses all others
 };
 
 DeviceShardingExchange::DeviceShardingExchange(DeviceGroup& replicas, DeviceGroup* expert_replicas,
                                                Communicator& hosts, ZeroOptions options,
                                                DeviceParameters& parameters, cudaStream_t stream)
-    : replicas_(replicas),
-      options_(std::move(options)),
-      parameters_(parameters),
-      stream_(stream),
-      trained_(trained_ranges(parameters.padded())),
-      counted_(options_.counted ? in_padded(parameters, *options_.counted) : trained_) {
-  std::size_t largest = 0, largest_of_all = 0;
-  std::vector<std::size_t> to_reduce;
-  for (const ZeroBlock& b : options_.blocks) {
-    RECKON_CHECK(!b.of_experts || expert_replicas != nullptr);
-    DeviceGroup& peers = b.of_experts ? *expert_replicas : replicas_;
-    blocks_.push_back(make_device_shard(b, options_, parameters_, peers));
-    to_reduce.push_back(blocks_.back().to_reduce);
-    for (const CutRanges* c : {&blocks_.back().trained, &blocks_.back().frozen}) {
-      largest = std::max(largest, c->shards.each());
-      largest_of_all = std::max(largest_of_all, c->shards.padded());
-    }
-  }
-  all_ = DeviceBuffer<float>(count_of(largest_of_all));
-  part_ = DeviceBuffer<float>(count_of(largest));
-  int device = 0;
-  check(cudaGetDevice(&device), "the device");
-  steps_.emplace(static_cast<ZeroParts&>(*this), options_, hosts, std::move(to_reduce));
-  steps_->run([device] { check(cudaSetDevice(device), "choosing a device"); });
+    : DeviceZero(replicas, std::move(options), parameters, stream) {
+  make_blocks(expert_replicas, [&](const ZeroBlock& block, DeviceGroup& peers) {
+    return make_device_shard(block, options_, parameters_, peers);
+  });
+  begin(steps_, hosts);
 }
 
 void DeviceShardingExchange::start(ParameterView parameters) {
@@ -131,13 +83,6 @@ void DeviceShardingExchange::start(ParameterView parameters) {
   }
   share_first_values(replicas_, blocks_, parameters_, stream_);
   parameters_.changed();
-}
-
-std::vector<ParameterRange> DeviceShardingExchange::blocks_to_take() {
-  std::vector<ParameterRange> ranges;
-  if (options_.stage >= 3)
-    for (const DeviceShard& block : blocks_) ranges.push_back(block.host);
-  return ranges;
 }
 
 void DeviceShardingExchange::take_block(std::size_t of_them) {
@@ -153,14 +98,6 @@ void DeviceShardingExchange::take_block(std::size_t of_them) {
   take(block.trained, block.values);
   take(block.frozen, block.constant);
   release_pages(host_.subspan(block.host.first, block.host.count));
-}
-
-void DeviceShardingExchange::gradient_ready(ParameterRange range) {
-  if (range.count == 0) return;
-  const std::size_t k = block_of(blocks_, parameters_, range);
-  if (!steps_->gradients_ready(k, range.count)) return;
-  check(cudaEventRecord(blocks_[k].made->get(), stream_), "gradients");
-  steps_->all_ready(k);
 }
 
 void DeviceShardingExchange::reduce(std::size_t of_them) {

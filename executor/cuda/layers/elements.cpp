@@ -60,9 +60,9 @@ class DropoutRunner : public DeviceRunner<E> {
         batch_(g.batch),
         size_(elements(g.output)),
         width_(features_of(g.output)),
-        blocks_(token_blocks(g.part.tokens, g.batch, rows_of(g.output))) {
-    RECKON_CHECK(rate_ == 0 || g.part.features.total == 0);
-  }
+        whole_width_(g.part.features.total > 0 ? g.part.features.total : width_),
+        first_feature_(g.part.features.first),
+        blocks_(token_blocks(g.part.tokens, g.batch, rows_of(g.output))) {}
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     apply(m.inputs[0], m.output, false, pass);
   }
@@ -81,16 +81,20 @@ class DropoutRunner : public DeviceRunner<E> {
         dropout_stream(pass.seed, pass.step, static_cast<std::uint32_t>(index(layer_)), rate_);
     for (const TokenBlock& block : blocks_) {
       const std::int64_t at = block.sample * size_ + block.row * width_;
-      check(gpu::dropout(mask, pass.first_sample + block.sample, block.samples,
-                         block.count * width_, whole_sample_, from + at, to + at, accumulate,
-                         pass.stream, block.place * width_),
-            "dropout");
+      check(
+          gpu::dropout(mask, pass.first_sample + block.sample, block.samples, block.count * width_,
+                       whole_sample_, from + at, to + at, accumulate, pass.stream,
+                       {.first = block.place * whole_width_ + first_feature_,
+                        .columns = width_,
+                        .stride = whole_width_}),
+          "dropout");
     }
   }
   double rate_;
   bool whole_sample_;
   LayerId layer_;
-  std::int64_t batch_, size_, width_;  // size: of a sample
+  std::int64_t batch_, size_, width_;         // size: of a sample
+  std::int64_t whole_width_, first_feature_;  // of all tensor ranks' features; of this one's
   std::vector<TokenBlock> blocks_;
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "executor/cuda/layers/runner.h"
+#include "executor/cuda/memory/streams.h"
 #include "executor/train/parallel/token_parts.h"
 #include "kernels/attention/attention.h"
 #include "kernels/attention/ring.h"
@@ -9,7 +10,8 @@
 // Attention whose tokens are shared out among context ranks, as
 // executor/train/layers/ring_attention.cpp has it for CPUs: keys and values go round, a piece of
 // rows works on a piece of columns at a time by the kernels of attention/, and what they make is
-// merged in floats. Going backward the gradients of keys and values, floats, follow them home.
+// merged in floats. Going backward the gradients of keys and values, floats, follow them home. What
+// comes next travels on a stream of its own while the kernels work with what is here.
 namespace reckon::cuda::run {
 namespace {
 
@@ -59,7 +61,7 @@ class RingAttentionRunner : public DeviceRunner<E> {
     pack(m, w, pass);
     const int ranks = pass.context->size();
     std::vector<char> begun(static_cast<std::size_t>(batch_) * runs_.size());
-    for (int hop = 0; hop < ranks; ++hop) {
+    const auto work = [&](int hop) {
       for_blocks(runs_of(pass, hop), [&](const Block& block) {
         check(gpu::attention_forward(shape_of(block), drop(block, pass), w.q + q_at(block),
                                      w.here + k_at(block), w.here + v_at(block), w.part,
@@ -72,10 +74,14 @@ class RingAttentionRunner : public DeviceRunner<E> {
               "attention");
         any = 1;
       });
-      if (hop + 1 == ranks) break;
-      pass_round(w.here, w.next, kv_size(), pass);
+    };
+    for (int hop = 0; hop + 1 < ranks; ++hop) {
+      beside(
+          pass, [&] { work(hop); },
+          [&] { pass_round(w.here, w.next, kv_size(), pass, pass.round); });
       std::swap(w.here, w.next);
     }
+    work(ranks - 1);
     check(gpu::round_to(w.sum, m.output, q_size(), pass.stream), "attention");
   }
 
@@ -86,20 +92,24 @@ class RingAttentionRunner : public DeviceRunner<E> {
     clear(w.sum, q_size(), pass);  // the gradient of the queries
     const int ranks = pass.context->size();
     for (int hop = 0; hop < ranks; ++hop) {
-      if (hop > 1) pass_round(w.total, w.received, kv_size(), pass);
-      clear(w.gradient, kv_size(), pass);
-      for_blocks(runs_of(pass, hop),
-                 [&](const Block& block) { block_backward(m, w, block, pass); });
+      const bool more = hop + 1 < ranks;
+      const auto work = [&] {
+        clear(w.gradient, kv_size(), pass);
+        for_blocks(runs_of(pass, hop),
+                   [&](const Block& block) { block_backward(m, w, block, pass); });
+      };
+      beside(pass, work, [&] {
+        if (more) pass_round(w.here, w.next, kv_size(), pass, pass.round);
+        if (hop > 1) pass_round(w.total, w.received, kv_size(), pass, pass.round);
+      });
       // What those before have made of it comes first.
       float* to = hop == 0 ? w.own : hop == 1 ? w.total : w.received;
       if (hop < 2) clear(to, kv_size(), pass);
       check(gpu::add_widened(kv_size(), w.gradient, to, pass.stream), "attention gradient");
       if (hop > 1) std::swap(w.total, w.received);
-      if (hop + 1 == ranks) break;
-      pass_round(w.here, w.next, kv_size(), pass);
-      std::swap(w.here, w.next);
+      if (more) std::swap(w.here, w.next);
     }
-    pass_round(w.total, w.received, kv_size(), pass);  // the own ones come home
+    pass_round(w.total, w.received, kv_size(), pass, pass.stream);  // the own ones come home
     check(gpu::add<float>(w.own, w.received, w.own, kv_size(), pass.stream), "attention gradient");
     unpack(m, w, pass);
   }
@@ -156,9 +166,21 @@ class RingAttentionRunner : public DeviceRunner<E> {
     check(cudaMemsetAsync(values, 0, static_cast<std::size_t>(count) * sizeof(T), pass.stream),
           "attention");
   }
+  /// Kernels on the pass's stream and transfers on pass.round, both behind what came before them
+  /// and in front of what comes after.
+  template <class Kernels, class Transfers>
+  void beside(const DevicePass& pass, Kernels kernels, Transfers transfers) {
+    check(cudaEventRecord(before_.get(), pass.stream), "attention");
+    check(cudaStreamWaitEvent(pass.round, before_.get(), 0), "attention");
+    kernels();
+    transfers();  // last: through the hosts' memory it returns when it is done
+    check(cudaEventRecord(arrived_.get(), pass.round), "attention");
+    check(cudaStreamWaitEvent(pass.stream, arrived_.get(), 0), "attention");
+  }
   /// To the next rank, from the one before.
   template <class T>
-  static void pass_round(const T* out, T* in, std::int64_t count, const DevicePass& pass) {
+  static void pass_round(const T* out, T* in, std::int64_t count, const DevicePass& pass,
+                         cudaStream_t stream) {
     const int ranks = pass.context->size(), own = pass.context->rank();
     std::vector<DeviceSwap> swaps(static_cast<std::size_t>(ranks));
     const auto values = static_cast<std::size_t>(count);
@@ -166,7 +188,7 @@ class RingAttentionRunner : public DeviceRunner<E> {
     swaps[static_cast<std::size_t>((own + ranks - 1) % ranks)].in =
         std::as_writable_bytes(std::span(in, values));
     timed(pass, Bytes{double(values * sizeof(T))},
-          [&] { pass.context->queue_swaps(swaps, pass.stream); });
+          [&] { pass.context->queue_swaps(swaps, stream); });
   }
 
   /// body(the input's index, feature at which it begins in that input's rows, keys (0), values (1))
@@ -201,8 +223,7 @@ class RingAttentionRunner : public DeviceRunner<E> {
 
   /// Places of the keys that are here after so many hops.
   std::vector<TokenRun> runs_of(const DevicePass& pass, int hop) const {
-    const int ranks = pass.context->size(), from = (pass.context->rank() - hop + ranks) % ranks;
-    return tokens_of_context(all_tokens_, {from, ranks}).runs;
+    return tokens_after(hop, all_tokens_, {pass.context->rank(), pass.context->size()});
   }
   template <class Body>
   void for_blocks(const std::vector<TokenRun>& columns, Body body) const {
@@ -213,18 +234,12 @@ class RingAttentionRunner : public DeviceRunner<E> {
         block.left = 0;
         for (const TokenRun& run : columns) {
           block.columns = run;
-          if (sees_any(block)) body(block);
+          if (sees_any(op_, block.rows, block.columns)) body(block);
           block.left += run.count;
         }
         block.top += block.rows.count;
       }
     }
-  }
-  bool sees_any(const Block& block) const {
-    if (!op_.causal) return true;
-    const std::int64_t last = block.columns.first + block.columns.count - 1;
-    return block.columns.first < block.rows.first + block.rows.count &&
-           (op_.window == 0 || last > block.rows.first - op_.window);
   }
 
   gpu::AttentionShape shape_of(const Block& block) const {
@@ -276,6 +291,7 @@ class RingAttentionRunner : public DeviceRunner<E> {
   std::int64_t q_stride_, kv_stride_;
   std::vector<TokenRun> runs_;
   DeviceBuffer<float> log_sums_;
+  Event before_, arrived_;  // a hop's transfers
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ class ExpertRoute;  // executor/cuda/layers/expert_route.h
 struct DevicePass {
   Products* products = nullptr;
   cudaStream_t stream = nullptr;
+  cudaStream_t round = nullptr;  // of what goes round the context ranks beside it; null: one rank
   bool training = true, recomputing = false;
   std::uint64_t seed = 1;
   std::int64_t step = 0, first_sample = 0;

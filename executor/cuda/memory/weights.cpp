@@ -47,7 +47,14 @@ void WeightUpload::queue(std::span<const float> from, std::byte* to, cudaStream_
     check(cudaEventSynchronize(part.sent.get()), "new weights");
     if (part.memory.span().size() < bytes) part.memory = PinnedBuffer<std::byte>(bytes);
     const auto rounded = part.memory.span().first(bytes);
-    round_weights(precision_, now, rounded);
+    workers_.run_pieces(count_of(now.size()), kHostPiece,
+                        [&](std::int64_t begin, std::int64_t end) {
+                          const auto first = static_cast<std::size_t>(begin);
+                          const auto count = static_cast<std::size_t>(end - begin);
+                          const std::size_t each = weight_bytes(precision_);
+                          round_weights(precision_, now.subspan(first, count),
+                                        rounded.subspan(first * each, count * each));
+                        });
     queue_to_device(to, rounded, stream, "new weights");
     check(cudaEventRecord(part.sent.get(), stream), "new weights");
     from = from.subspan(now.size());

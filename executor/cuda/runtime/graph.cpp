@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "executor/cuda/layers/expert_route.h"
 #include "executor/cuda/layers/runner.h"
 #include "executor/cuda/layers/token_blocks.h"
+#include "executor/cuda/memory/streams.h"
 #include "executor/cuda/runtime/logit_strides.h"
 #include "executor/cuda/runtime/losses.h"
 #include "executor/cuda/runtime/tensor_sums.h"
@@ -37,6 +39,7 @@ class Graph final : public DeviceGraph {
     pass_.seed = options.seed;
     pass_.tensor = groups.tensor;
     pass_.context = groups.context;
+    if (groups.context != nullptr) pass_.round = round_.emplace().get();
     pass_.expert = groups.expert;
     pass_.expert_hosts = groups.expert_hosts;
     pass_.taken = &taken_;
@@ -315,6 +318,7 @@ class Graph final : public DeviceGraph {
   DeviceBuffer<std::int32_t> masked_;
   std::vector<Cut> in_, out_;
   CommunicationTaken taken_;
+  std::optional<OwnStream> round_;
   DevicePass pass_;
 };
 

@@ -47,8 +47,8 @@ class DeviceGraph {
 };
 
 /// `parameters`: of its layout, or of more; model, parameters and groups must outlive it.
-/// cannot_run() and cannot_run_on_device() must be empty, and what of `options` names other ranks
-/// be what cannot_cut_on_device() allows. Throws DeviceError, also where memory is short.
+/// cannot_run() and cannot_run_on_device() must be empty. Throws DeviceError, also where memory is
+/// short.
 std::unique_ptr<DeviceGraph> make_device_graph(const ModelGraph& model,
                                                const RuntimeOptions& options,
                                                DeviceParameters& parameters,

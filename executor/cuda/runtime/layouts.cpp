@@ -21,8 +21,8 @@ class DeviceLayouts final : public LayoutMaker {
   std::unique_ptr<ZeroExchange> make_zero(const RankInLayout& rank, ZeroOptions options) override {
     prepare(rank);
     if (rank.layout.offload_optimizer)
-      return make_offloaded_zero_exchange(*replicas_, rank.replicas, std::move(options),
-                                          *parameters_, stream_);
+      return make_offloaded_zero_exchange(*replicas_, expert_replicas_.get(), rank.replicas,
+                                          std::move(options), *parameters_, rank.workers, stream_);
     return make_device_zero_exchange(*replicas_, expert_replicas_.get(), rank.replicas,
                                      std::move(options), *parameters_, stream_);
   }
@@ -30,8 +30,8 @@ class DeviceLayouts final : public LayoutMaker {
                                                     AllReduceOptions options) override {
     prepare(rank);
     if (rank.layout.offload_optimizer)
-      return make_offloaded_exchange(*replicas_, rank.replicas, std::move(options), *parameters_,
-                                     stream_);
+      return make_offloaded_exchange(*replicas_, expert_replicas_.get(), rank.replicas,
+                                     std::move(options), *parameters_, rank.workers, stream_);
     return make_device_exchange(replicas_.get(), std::move(options), rank.parameters, stream_,
                                 expert_replicas_.get());
   }

@@ -12,8 +12,7 @@ namespace reckon::cuda {
 using GroupMaker = std::function<std::unique_ptr<ReducingGroup>(Communicator& hosts)>;
 
 /// Ranks of a layout that train on the current device of the calling thread, queueing on `stream`;
-/// cannot_run_on_device() of the model and cannot_cut_on_device() of the job are empty.
-/// Throws DeviceError, and what `groups` throws.
+/// cannot_run_on_device() of the model is empty. Throws DeviceError, and what `groups` throws.
 std::unique_ptr<LayoutMaker> make_device_layouts(DevicePrecision precision, cudaStream_t stream,
                                                  GroupMaker groups);
 

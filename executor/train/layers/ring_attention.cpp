@@ -185,8 +185,7 @@ class RingAttentionRunner : public LayerRunner<T> {
   }
   /// Places of the keys that are here after so many hops.
   std::vector<TokenRun> runs_of(const Communicator& group, int hop) const {
-    const int from = (group.rank() - hop + group.size()) % group.size();
-    return tokens_of_context(all_tokens_, {from, group.size()}).runs;
+    return tokens_after(hop, all_tokens_, {group.rank(), group.size()});
   }
 
   template <class Body>
@@ -199,7 +198,8 @@ class RingAttentionRunner : public LayerRunner<T> {
           const Block block{top + done,       std::min(kRingRows, row.count - done),
                             row.first + done, left,
                             column.count,     column.first};
-          if (sees_any(block)) body(block);
+          if (sees_any(op_, {block.row_place, block.rows}, {block.column_place, block.columns}))
+            body(block);
         }
         top += row.count;
       }
@@ -215,11 +215,6 @@ class RingAttentionRunner : public LayerRunner<T> {
       return std::clamp<std::int64_t>(x - block.column_place, 0, block.columns);
     };
     return {inside(first), inside(last)};
-  }
-  bool sees_any(const Block& block) const {
-    for (std::int64_t r = 0; r < block.rows; ++r)
-      if (const Range seen = seen_in(block, r); seen.begin < seen.end) return true;
-    return false;
   }
 
   void make_scores(const LayerMemory<T>& m, std::int64_t b, std::int64_t head, const Block& block,

@@ -78,7 +78,7 @@ LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& pe
 
   Communicator* expert_replicas = training.groups ? training.groups->expert_state.get() : nullptr;
   const double clip_norm = job.optimizer_settings.clip_norm;
-  const RankInLayout rank{job.model, l, layout, *replicas, training.groups.get()};
+  const RankInLayout rank{job.model, l, layout, *replicas, training.groups.get(), workers};
   std::unique_ptr<ZeroExchange> zero;
   if (l.zero_stage > 0) {
     ZeroOptions options{.optimizer = optimizer_rule(job),

@@ -19,6 +19,7 @@ struct RankInLayout {
   const ParameterLayout& parameters;  // that it has
   Communicator& replicas;             // ranks that hold the same part of the network
   const LayoutGroups* groups;         // nullptr: all ranks have the whole network
+  Workers& workers;                   // its threads
 };
 
 /// What makes what a rank trains with, where that is no CPU: all that it makes goes before it does.

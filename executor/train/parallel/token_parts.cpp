@@ -56,6 +56,17 @@ TokenPart tokens_of_context(std::int64_t tokens, GroupPlace context) {
   return part;
 }
 
+std::vector<TokenRun> tokens_after(int hops, std::int64_t tokens, GroupPlace context) {
+  const int from = (context.rank - hops + context.ranks) % context.ranks;
+  return tokens_of_context(tokens, {from, context.ranks}).runs;
+}
+
+bool sees_any(const Attention& op, TokenRun rows, TokenRun columns) {
+  if (!op.causal) return true;
+  return columns.first < rows.first + rows.count &&
+         (op.window == 0 || columns.first + columns.count - 1 > rows.first - op.window);
+}
+
 TokenPart part_of_tokens(const TokenPart& of_context, std::int64_t total, GroupPlace tensor) {
   TokenPart part{.runs = {}, .total = total};
   std::vector<TokenRun> runs = of_context.runs;

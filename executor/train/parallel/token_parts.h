@@ -11,6 +11,11 @@ namespace reckon {
 /// Of 2c equal pieces of the sequence rank r of c has the r-th and, from the end, the r-th: each
 /// sees equally many tokens before its own, as sim/step/block_times.h assumes. One rank: all.
 TokenPart tokens_of_context(std::int64_t tokens, GroupPlace context);
+/// Tokens whose keys and values a context rank has when they went that many ranks round: those of
+/// the rank so many before it.
+std::vector<TokenRun> tokens_after(int hops, std::int64_t tokens, GroupPlace context);
+/// Does any of the rows' tokens attend to any of the columns'?
+bool sees_any(const Attention& op, TokenRun rows, TokenRun columns);
 /// Of those the tensor rank's share, in their order; `total` tokens in the sequence.
 TokenPart part_of_tokens(const TokenPart& of_context, std::int64_t total, GroupPlace tensor);
 

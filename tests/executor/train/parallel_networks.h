@@ -70,6 +70,27 @@ inline ModelGraph parallel_bert() {
   d.post_norm = true;
   return made(d);
 }
+/// A feed-forward part that drops features of its inner width, which tensor ranks share out: with
+/// a width of 30 two ranks have halves that no block of four random numbers divides.
+inline ModelGraph parallel_inner_dropout(std::int64_t inner = 30) {
+  LayerList net(32);
+  LayerId x = net.add("ids", InputLayer{}, std::vector<LayerId>{});
+  x = net.add("embed", Embedding{61, 32}, x);
+  for (const std::string name : {"block0", "block1"}) {
+    net.set_group(name);
+    LayerId y = net.add(name + ".norm", LayerNorm{32}, x);
+    y = net.add(name + ".up", Linear{32, inner}, y);
+    y = net.add(name + ".gelu", Activation{ActivationKind::gelu}, y);
+    y = net.add(name + ".dropout_inside", Dropout{0.3}, y);
+    y = net.add(name + ".down", Linear{inner, 32}, y);
+    x = net.add(name + ".add", Add{}, {x, y});
+  }
+  net.set_group("head");
+  x = net.add("norm", LayerNorm{32}, x);
+  x = net.add("logits", Linear{32, 61}, x);
+  net.add("loss", SoftmaxCrossEntropy{61}, x);
+  return network(SampleUnit::sequence, {16}, net);
+}
 /// Distances in place of positions, attention and feed-forward side by side.
 inline ModelGraph parallel_mpt() {
   TransformerDimensions d = small_dimensions();

@@ -59,7 +59,7 @@ TEST_CASE("accelerators that reckon-worker does not train on are named") {
 TEST_CASE("a layout that is simulated only is not trained, and all that it lacks is said") {
   CHECK(cannot_train(planned("llama3-8b-zero3")).empty());  // 16 workers of 8 ranks
   CHECK(leaves_accelerators_idle(planned("llama3-8b-zero3")).empty());
-  for (const char* scenario : {"llama3-8b-zero3", "mixed-pipeline"}) {
+  for (const char* scenario : {"llama3-8b-zero3", "mixed-pipeline", "mixtral-rails"}) {
     const Plan offloads = planned(scenario, {"workload.strategy.offload_optimizer=true"});
     CHECK(offloads.only_job().strategy.layout.offload_optimizer);
     CHECK(cannot_train(offloads).empty());
@@ -67,9 +67,6 @@ TEST_CASE("a layout that is simulated only is not trained, and all that it lacks
   }
   CHECK(leaves_accelerators_idle(planned("mixed-pipeline")).empty());
   CHECK(leaves_accelerators_idle(planned("mixtral-rails")).empty());
-  CHECK_THAT(format(leaves_accelerators_idle(
-                 planned("mixtral-rails", {"workload.strategy.offload_optimizer=true"}))),
-             Contains("ranks with expert: 8 and offload_optimizer train on CPUs"));
   CHECK(leaves_accelerators_idle(
             planned("mixtral-rails", {"workload.strategy.data=32", "workload.strategy.context=2"}))
             .empty());
