@@ -17,7 +17,7 @@ endfunction()
 # group the other file's would be an overload, which a call may take without a word.
 function(reckon_unity target)
   if(RECKON_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 24)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 48)
   endif()
 endfunction()
 
@@ -40,6 +40,13 @@ function(reckon_folder name folder)
   target_link_libraries(reckon_${name} PUBLIC ${ARG_USES} PRIVATE ${ARG_PRIVATE} reckon_warnings)
   reckon_expose(reckon_${name} ${folder})
   reckon_unity(reckon_${name})
+endfunction()
+
+# Folders of what runs once a command: reading, writing and formatting text. g++ takes a third less time over them than at -O3.
+function(reckon_runs_once)
+  foreach(name ${ARGN})
+    target_compile_options(reckon_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endforeach()
 endfunction()
 
 # A folder whose time goes into loops over numbers: optimised in debug builds too, where its tests would take minutes.

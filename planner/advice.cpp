@@ -26,7 +26,7 @@ struct Probe {
   std::size_t on = 0;  // index of the contender
 };
 
-struct Contender {
+struct ReplicatedPlan {
   const RankedPlan* plan = nullptr;
   Plan resolved;
   std::vector<PlanAssumption> assumptions;
@@ -55,19 +55,19 @@ std::optional<MeasurementKind> measurement_of(const PlanAssumption& a) {
 }
 
 /// Of the chosen plan and those rivals whose mean is a fair one: they meet all limits and end.
-std::vector<Contender> contenders(const Question& question, const Catalog& catalog,
+std::vector<ReplicatedPlan> contenders(const Question& question, const Catalog& catalog,
                                   const RankedPlan& chosen, const std::vector<RankedPlan>& rivals) {
   std::vector<const RankedPlan*> plans{&chosen};
   for (const RankedPlan& r : rivals)
     if (r.result.meets_all()) plans.push_back(&r);
   const bool by_time = question.objective == Objective::time;
-  std::vector<Contender> out;
+  std::vector<ReplicatedPlan> out;
   for (const RankedPlan* p : plans) {
     const Forecast& f = p->result.forecast;
     if (f.unfinished_share > 0 || (!by_time && !f.cost_usd)) continue;
     auto resolved = resolve(question, *p, catalog);
     if (!resolved) continue;
-    Contender c;
+    ReplicatedPlan c;
     c.plan = p;
     c.assumptions = assumptions_of(*resolved);
     c.resolved = std::move(*resolved);
@@ -81,7 +81,7 @@ std::vector<Contender> contenders(const Question& question, const Catalog& catal
 /// Does measuring on `on` tell that assumption of `of`? If it is the same unknown: the same number
 /// of the same source for the same thing (as in assumptions.cpp), of one provider where it is no
 /// property of the accelerator, which its name says.
-bool tells(MeasurementKind kind, const Contender& on, const Contender& of,
+bool tells(MeasurementKind kind, const ReplicatedPlan& on, const ReplicatedPlan& of,
            const PlanAssumption& a) {
   if (measurement_of(a) != kind) return false;
   const bool of_accelerator = contains(a.key, ".efficiency.") || contains(a.key, ".accelerator.");
@@ -100,14 +100,14 @@ bool tells(MeasurementKind kind, const Contender& on, const Contender& of,
 }
 
 /// All that it would tell on `of` it tells on `on`.
-bool tells_all(MeasurementKind kind, const Contender& on, const Contender& of) {
+bool tells_all(MeasurementKind kind, const ReplicatedPlan& on, const ReplicatedPlan& of) {
   return std::ranges::all_of(of.assumptions, [&](const PlanAssumption& a) {
     return measurement_of(a) != kind || tells(kind, on, of, a);
   });
 }
 
 /// E[value | what the probe tells], by replication.
-std::vector<double> known(const Contender& of, const Contender& on, const Probe& probe,
+std::vector<double> known(const ReplicatedPlan& of, const ReplicatedPlan& on, const Probe& probe,
                           std::uint64_t seed) {
   std::vector<std::vector<double>> columns;
   for (const PlanAssumption& a : of.assumptions) {
@@ -132,7 +132,7 @@ Seconds start_of(const Plan& plan) {
 
 /// How long and on how many nodes; a trial turns into steps of the whole plan where no accelerator
 /// holds the model.
-void plan_measurement(Measurement& m, const Contender& on, const NetworkModel& network) {
+void plan_measurement(Measurement& m, const ReplicatedPlan& on, const NetworkModel& network) {
   const Plan& plan = on.resolved;
   const PlannedPool* pool = planned_worker_pool(plan);
   switch (m.kind) {
@@ -174,10 +174,10 @@ void plan_measurement(Measurement& m, const Contender& on, const NetworkModel& n
 }
 
 /// Worth, share and saves; the contender that is chosen instead most often.
-std::optional<std::size_t> value(Measurement& m, const std::vector<Contender>& all,
+std::optional<std::size_t> value(Measurement& m, const std::vector<ReplicatedPlan>& all,
                                  const Probe& probe, std::uint64_t seed) {
   std::vector<std::vector<double>> expected;
-  for (const Contender& c : all) expected.push_back(known(c, all[probe.on], probe, seed));
+  for (const ReplicatedPlan& c : all) expected.push_back(known(c, all[probe.on], probe, seed));
   const std::size_t n = all.front().values.size();
   std::map<std::size_t, int> instead;
   double saved = 0;
@@ -280,14 +280,14 @@ std::vector<Measurement> worth_measuring(const Question& question, const Catalog
   if (!can_be_worth(question.objective) ||
       chosen.result.forecast.replications < kFewestReplications)
     return out;
-  const std::vector<Contender> all = contenders(question, catalog, chosen, rivals);
+  const std::vector<ReplicatedPlan> all = contenders(question, catalog, chosen, rivals);
   if (all.size() < 2 || all.front().plan != &chosen) return out;
   for (const MeasurementKind kind : kKinds)
     for (std::size_t on = 0; on < all.size(); ++on) {
       const Probe probe{kind, on};
       const bool seen =
           std::any_of(all.begin(), all.begin() + std::ptrdiff_t(on),
-                      [&](const Contender& c) { return tells_all(kind, c, all[on]); });
+                      [&](const ReplicatedPlan& c) { return tells_all(kind, c, all[on]); });
       if (seen) continue;
       Measurement m;
       m.kind = kind;

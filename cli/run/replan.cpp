@@ -32,7 +32,7 @@ bool watches(const RunOptions& options, const planner::RunLimits& limits) {
 }
 
 /// All in one place: what was measured counts for what is to come here.
-OwnRun question_of(const Plan& plan) { return own_question(plan, "here"); }
+OwnRun this_run(const Plan& plan) { return own_question(plan, "here"); }
 
 }  // namespace
 
@@ -81,7 +81,7 @@ struct Replanner::Search {
     if (!loaded || loaded->plan.jobs.size() != 1) return std::nullopt;
     if (!cannot_train(loaded->plan).empty()) return std::nullopt;
     planner::PlanHere made{here(std::move(loaded->plan))};
-    const OwnEvidence e = evidence_of_run(seen, question_of(made.plan));
+    const OwnEvidence e = evidence_of_run(seen, this_run(made.plan));
     constexpr double kNinety = 1.645;  // the interval of nine of ten, in standard deviations
     made.step_factor = e.median;
     made.step_spread = e.half_width / kNinety;
@@ -161,7 +161,7 @@ void Replanner::look(const RunStatus& status) {
 
 void Replanner::start_search(const RunStatus& status) {
   const PlannedWorkload& job = bound_.plan.only_job();
-  OwnRun now = question_of(bound_.plan);
+  OwnRun now = this_run(bound_.plan);
   now.step = status.estimate.step;
   latest_ = std::make_shared<Search>(
       Search{options_, catalog_, rates_, seen_, planner::RemedyQuestion{}});

@@ -67,7 +67,7 @@ TrainerTrained train_alone(const PlannedWorkload& job, const TrainerOptions& opt
 }
 
 /// Ten steps in double: the same data, the optimizers' formulas written out.
-TrainerTrained reference(const PlannedWorkload& job, std::int64_t steps) {
+TrainerTrained one_rank_reference(const PlannedWorkload& job, std::int64_t steps) {
   Workers workers(1);
   const std::int64_t batch = job.global_batch;
   GraphRuntime<double> runtime(job.model, {.batch = batch, .seed = 4}, workers);
@@ -117,7 +117,7 @@ void trainer_check_losses(const std::vector<double>& a, const std::vector<double
 TEST_CASE("ten steps of a small ResNet follow the double-precision reference") {
   const auto job = trainer_workload(test::small_resnet(), Optimizer::sgd_momentum, 0.05);
   const TrainerTrained ours = train_alone(job, trainer_options_of(job, 10)),
-                       exact = reference(job, 10);
+                       exact = one_rank_reference(job, 10);
   trainer_check_losses(ours.losses, exact.losses, 1e-4);
   CHECK(test::largest_difference(ours.parameters, exact.parameters) < 1e-3);
   CHECK(ours.losses.back() != Approx(ours.losses.front()).epsilon(1e-3));  // it moved
@@ -126,7 +126,7 @@ TEST_CASE("ten steps of a small ResNet follow the double-precision reference") {
 TEST_CASE("ten steps of a small GPT-2 follow the double-precision reference") {
   const auto job = trainer_workload(test::small_gpt2(0.1), Optimizer::adamw, 1e-3);
   const TrainerTrained ours = train_alone(job, trainer_options_of(job, 10)),
-                       exact = reference(job, 10);
+                       exact = one_rank_reference(job, 10);
   trainer_check_losses(ours.losses, exact.losses, 1e-4);
   // Where a gradient is all rounding, AdamW moves by up to the learning rate whatever its size.
   CHECK(test::largest_difference(ours.parameters, exact.parameters) < 5e-3);
