@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/options/values.h"
@@ -9,6 +10,7 @@
 #include "cli/parse.h"
 #include "cli/run/cluster_options.h"
 #include "executor/kubernetes/kubernetes_run.h"
+#include "executor/kubernetes/lease.h"
 #include "executor/launch/process.h"
 #include "executor/launch/progress_reader.h"
 #include "report/rank_table.h"
@@ -142,9 +144,11 @@ int show_status(const Target& target) {
   return kDone;
 }
 
+constexpr std::chrono::minutes kPatience{10};
+
 /// Until no pod of the run is left that has not ended; false: some do not end.
 bool wait_for_end(const Target& target) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(10);
+  const auto until = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
     const auto pods = newest_pods(target);
     if (std::ranges::all_of(pods, &PodView::ended)) return true;
@@ -153,6 +157,52 @@ bool wait_for_end(const Target& target) {
   }
 }
 
+/// The run's phase, where it is over; nullopt: it runs, or is being stopped.
+std::optional<RunPhase> phase_if_over(const Target& target) {
+  const auto state = read_state(target.kubectl, target.run);
+  if (!state) throw KubectlError(KubectlFailure::missing, "the run was deleted by somebody else");
+  if (state->phase == RunPhase::running || state->phase == RunPhase::stopping) return std::nullopt;
+  return state->phase;
+}
+
+int say_stopped(const Target& target, RunPhase phase) {
+  if (phase != RunPhase::stopped) {
+    print(fmt::format("{}: {} before it was stopped\n", target.run, to_text(phase)));
+    return kDone;
+  }
+  print(fmt::format(
+      "{}: stopped; go on with: reckon run --on kubernetes --attach {}{}{} --resume\n", target.run,
+      target.run, target.kubectl.name_space() == target.run ? "" : " --namespace ",
+      target.kubectl.name_space() == target.run ? "" : target.kubectl.name_space()));
+  return kDone;
+}
+
+/// Until the lease is held, or the run is over by whoever holds it; nullopt: neither comes.
+std::optional<RunPhase> wait_for_launcher(const Target& target, LauncherLease& lease) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kBetweenLooks{1};
+  const auto until = Clock::now() + kPatience;
+  auto look = Clock::now() + kBetweenLooks;
+  std::optional<RunPhase> over;
+  bool told = false;
+  lease.wait([&] {
+    if (!lease.holder().empty() && !std::exchange(told, true))
+      print_error(fmt::format("reckon: the {} is asked to stop {}\n",
+                              launcher_text(lease.holder()), target.run));
+    if (Clock::now() < look) return true;
+    over = phase_if_over(target);
+    look = Clock::now() + kBetweenLooks;
+    return !over && Clock::now() < until;
+  });
+  return over;
+}
+
+int pods_do_not_end() {
+  print_error("reckon: pods of the run do not end; `reckon status` shows which\n");
+  return kEnvironmentFailed;
+}
+
+/// A launcher that lives sees the word and stops the run itself; else it is stopped from here.
 int stop_run(const Target& target) {
   const auto state = read_state(target.kubectl, target.run);
   if (!state) return no_such_run(target);
@@ -160,20 +210,17 @@ int stop_run(const Target& target) {
     print(fmt::format("{}: {} already\n", target.run, to_text(state->phase)));
     return kDone;
   }
-  // First the word, so that whoever watches does not start it again.
   set_phase(target.kubectl, target.run, RunPhase::stopping, "stopped on request");
-  if (const auto newest = newest_attempt(target.kubectl, target.run))
-    end_attempt(target.kubectl, target.run, newest->number);
-  if (!wait_for_end(target)) {
-    print_error("reckon: pods of the run do not end; `reckon status` shows which\n");
-    return kEnvironmentFailed;
-  }
-  set_phase(target.kubectl, target.run, RunPhase::stopped, "stopped on request");
-  print(fmt::format(
-      "{}: stopped; go on with: reckon run --on kubernetes --attach {}{}{} --resume\n", target.run,
-      target.run, target.kubectl.name_space() == target.run ? "" : " --namespace ",
-      target.kubectl.name_space() == target.run ? "" : target.kubectl.name_space()));
-  return kDone;
+  LauncherLease lease(target.kubectl, target.run, false);
+  if (const auto over = wait_for_launcher(target, lease)) return say_stopped(target, *over);
+  if (!lease.may_act()) return pods_do_not_end();
+  if (const auto over = phase_if_over(target)) return say_stopped(target, *over);
+  const Kubectl kubectl = lease.guarded();
+  if (const auto newest = newest_attempt(kubectl, target.run))
+    end_attempt(kubectl, target.run, newest->number);
+  if (!wait_for_end(target)) return pods_do_not_end();
+  set_phase(kubectl, target.run, RunPhase::stopped, "stopped on request");
+  return say_stopped(target, RunPhase::stopped);
 }
 
 int remove_run(const Target& target, bool with_claim) {
@@ -184,7 +231,18 @@ int remove_run(const Target& target, bool with_claim) {
                             target.run, target.run));
     return kAnswerIsNo;
   }
-  print(delete_run(target.kubectl, target.run, with_claim));
+  // Its launcher may be about to end.
+  LauncherLease lease(target.kubectl, target.run, true);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  lease.wait([&] { return std::chrono::steady_clock::now() < until; });
+  if (!lease.may_act()) {
+    print_error(fmt::format("reckon: the {} still acts on {}{}\n", lease.holder_text(), target.run,
+                            lease.trouble().empty() ? "" : ": " + lease.trouble()));
+    return kAnswerIsNo;
+  }
+  print(delete_run(lease.guarded(), target.run, with_claim));
+  lease.forget();
+  print(delete_lease(target.kubectl, target.run));
   print(fmt::format("namespace {} is left{}\n", target.kubectl.name_space(),
                     with_claim ? ""
                                : ", and the checkpoints; --checkpoints deletes the claim that "
