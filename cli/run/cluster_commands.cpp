@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -8,26 +9,52 @@
 #include "cli/options/values.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "cli/run/cluster_options.h"
-#include "executor/kubernetes/kubernetes_run.h"
+#include "cli/run/cluster_target.h"
 #include "executor/kubernetes/lease.h"
-#include "executor/launch/process.h"
-#include "executor/launch/progress_reader.h"
-#include "report/rank_table.h"
-#include "sim/scenario/artifact/artifact.h"
-#include "sim/scenario/resolve/container_metrics.h"
+#include "executor/kubernetes/pods/cluster_gang.h"
+#include "executor/kubernetes/run_state.h"
 
-// `reckon status`, `stop` and `delete`: of a run that is in a cluster.
+// `reckon stop` and `delete`: of a run that is in a cluster.
 namespace reckon::cli {
+
+void refuse_unless_in_cluster(const ClusterCommandOptions& options) {
+  if (options.on != RunPlace::kubernetes)
+    throw UsageError(
+        "say where the run is: --on kubernetes; a run on this machine is its own "
+        "process, and its directory");
+}
+
+ClusterTarget target_of(const Command& self, const ClusterCommandOptions& options) {
+  if (options.files.size() != 1) throw UsageError(fmt::format("name one run: {}", self.usage));
+  refuse_unless_in_cluster(options);
+  const std::string& run = options.files.front();
+  refuse_unless_run_name(run);
+  const std::string& space = options.name_space;
+  return {run, kubernetes::Kubectl::of_user(options.context, space.empty() ? run : space)};
+}
+
+int no_such_run(const ClusterTarget& target) {
+  print_error(
+      fmt::format("reckon: there is no run '{}' in namespace {}; --namespace names another\n",
+                  target.run, target.kubectl.name_space()));
+  return kInputIsWrong;
+}
+
+std::vector<kubernetes::PodView> newest_pods(const ClusterTarget& target) {
+  using namespace kubernetes;
+  const auto newest = newest_attempt(target.kubectl, target.run);
+  if (!newest) return {};
+  const Json list =
+      target.kubectl.json({"get", "pods", "--selector", selector_of(target.run, newest->number)});
+  std::vector<PodView> pods;
+  for (const Json& pod : list.at("items")) pods.push_back(pod_view(pod));
+  std::ranges::sort(pods, {}, &PodView::rank);
+  return pods;
+}
+
 namespace {
 
 using namespace kubernetes;
-
-struct ClusterCommandOptions : Files, KubernetesObjects {
-  std::optional<RunPlace> on;
-
-  std::vector<Option> declared() { return {on_option(on), context_option(), space_option()}; }
-};
 
 struct DeleteOptions : ClusterCommandOptions {
   bool checkpoints = false;
@@ -40,114 +67,10 @@ struct DeleteOptions : ClusterCommandOptions {
   }
 };
 
-struct Target {
-  std::string run;
-  Kubectl kubectl;
-};
-
-Target target_of(const Command& self, const ClusterCommandOptions& options) {
-  if (options.files.size() != 1) throw UsageError(fmt::format("name one run: {}", self.usage));
-  if (options.on != RunPlace::kubernetes)
-    throw UsageError(
-        "say where the run is: --on kubernetes; a run on this machine is its own "
-        "process, and its directory");
-  const std::string& run = options.files.front();
-  refuse_unless_run_name(run);
-  const std::string& space = options.name_space;
-  return {run, Kubectl::of_user(options.context, space.empty() ? run : space)};
-}
-
-int no_such_run(const Target& target) {
-  print_error(
-      fmt::format("reckon: there is no run '{}' in namespace {}; --namespace names another\n",
-                  target.run, target.kubectl.name_space()));
-  return kInputIsWrong;
-}
-
-/// The pods of the newest attempt.
-std::vector<PodView> newest_pods(const Target& target) {
-  const auto newest = newest_attempt(target.kubectl, target.run);
-  if (!newest) return {};
-  const Json list =
-      target.kubectl.json({"get", "pods", "--selector", selector_of(target.run, newest->number)});
-  std::vector<PodView> pods;
-  for (const Json& pod : list.at("items")) pods.push_back(pod_view(pod));
-  std::ranges::sort(pods, {}, &PodView::rank);
-  return pods;
-}
-
-/// How the run's program tells of its progress; nullopt: it is reckon-worker.
-std::optional<ProgressReader> reader_of(const RunState& state) {
-  const auto read = read_artifact(state.plan, state.run);
-  if (!read || !read->artifact.container) return std::nullopt;
-  std::vector<MetricsMistake> mistakes;  // found when it was started
-  auto reader = ProgressReader::from(container_metrics(*read->artifact.container, mistakes));
-  return reader ? std::optional(std::move(*reader)) : std::nullopt;
-}
-
-/// The last step that the log of a pod tells of.
-void add_last_step(const Kubectl& kubectl, const std::optional<ProgressReader>& reader,
-                   const PodView& pod, RankStatus& status) {
-  const KubectlResult log = kubectl.attempt({"logs", pod.name, "--tail=20"});
-  if (!log.good()) return;
-  std::string records;
-  for (std::size_t begin = 0, end = 0; begin < log.out.size(); begin = end + 1) {
-    end = std::min(log.out.find('\n', begin), log.out.size());
-    const std::string line = log.out.substr(begin, end - begin);
-    if (reader) {
-      const auto told = reader->line(line);
-      if (told && told->step) status.steps_done = *told->step;
-      if (told && told->seconds) status.step = *told->seconds;
-    } else if (line.starts_with("{\"record\":\"step\"")) {
-      records += line + '\n';
-    }
-  }
-  const auto measured = parse_measurements(pod.name, records);
-  if (!measured || measured->steps.empty()) return;
-  status.steps_done = measured->steps.back().step + 1;
-  status.step = measured->steps.back().seconds;
-}
-
-RankStatus status_of(const Kubectl& kubectl, const std::optional<ProgressReader>& reader,
-                     const PodView& pod) {
-  RankStatus status{.name = fmt::format("rank {}", pod.rank), .node = pod.node, .state = {}};
-  const StartTrouble trouble = start_trouble(pod);
-  if (pod.phase == "Succeeded")
-    status.state = "done";
-  else if (pod.phase == "Failed")
-    status.state = loss_of(pod, {}, std::nullopt, false).words;
-  else if (pod.deleting)
-    status.state = "is being ended";
-  else if (pod.node.empty())
-    status.state = "waits for a node: " + pod.unschedulable;
-  else if (!trouble.words.empty())
-    status.state = trouble.words;
-  else
-    status.state = pod.started ? "runs" : "starts";
-  if (pod.started) add_last_step(kubectl, reader, pod, status);
-  return status;
-}
-
-int show_status(const Target& target) {
-  const auto state = read_state(target.kubectl, target.run);
-  if (!state) return no_such_run(target);
-  const auto newest = newest_attempt(target.kubectl, target.run);
-  print(fmt::format("{}: {}{}{}{}, started {}\n", target.run, to_text(state->phase),
-                    state->reason.empty() ? "" : ": ", state->reason,
-                    newest ? fmt::format(", attempt {}", newest->number) : "", state->started));
-  std::vector<RankStatus> ranks;
-  const auto reader = reader_of(*state);
-  for (const PodView& pod : newest_pods(target))
-    ranks.push_back(status_of(target.kubectl, reader, pod));
-  constexpr std::size_t kMostLines = 64;
-  if (!ranks.empty()) print(rank_table(ranks, kMostLines));
-  return kDone;
-}
-
 constexpr std::chrono::minutes kPatience{10};
 
 /// Until no pod of the run is left that has not ended; false: some do not end.
-bool wait_for_end(const Target& target) {
+bool wait_for_end(const ClusterTarget& target) {
   const auto until = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
     const auto pods = newest_pods(target);
@@ -158,14 +81,14 @@ bool wait_for_end(const Target& target) {
 }
 
 /// The run's phase, where it is over; nullopt: it runs, or is being stopped.
-std::optional<RunPhase> phase_if_over(const Target& target) {
+std::optional<RunPhase> phase_if_over(const ClusterTarget& target) {
   const auto state = read_state(target.kubectl, target.run);
   if (!state) throw KubectlError(KubectlFailure::missing, "the run was deleted by somebody else");
   if (state->phase == RunPhase::running || state->phase == RunPhase::stopping) return std::nullopt;
   return state->phase;
 }
 
-int say_stopped(const Target& target, RunPhase phase) {
+int say_stopped(const ClusterTarget& target, RunPhase phase) {
   if (phase != RunPhase::stopped) {
     print(fmt::format("{}: {} before it was stopped\n", target.run, to_text(phase)));
     return kDone;
@@ -178,7 +101,7 @@ int say_stopped(const Target& target, RunPhase phase) {
 }
 
 /// Until the lease is held, or the run is over by whoever holds it; nullopt: neither comes.
-std::optional<RunPhase> wait_for_launcher(const Target& target, LauncherLease& lease) {
+std::optional<RunPhase> wait_for_launcher(const ClusterTarget& target, LauncherLease& lease) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kBetweenLooks{1};
   const auto until = Clock::now() + kPatience;
@@ -187,8 +110,8 @@ std::optional<RunPhase> wait_for_launcher(const Target& target, LauncherLease& l
   bool told = false;
   lease.wait([&] {
     if (!lease.holder().empty() && !std::exchange(told, true))
-      print_error(fmt::format("reckon: the {} is asked to stop {}\n",
-                              launcher_text(lease.holder()), target.run));
+      print_error(fmt::format("reckon: the {} is asked to stop {}\n", launcher_text(lease.holder()),
+                              target.run));
     if (Clock::now() < look) return true;
     over = phase_if_over(target);
     look = Clock::now() + kBetweenLooks;
@@ -203,7 +126,7 @@ int pods_do_not_end() {
 }
 
 /// A launcher that lives sees the word and stops the run itself; else it is stopped from here.
-int stop_run(const Target& target) {
+int stop_run(const ClusterTarget& target) {
   const auto state = read_state(target.kubectl, target.run);
   if (!state) return no_such_run(target);
   if (state->phase != RunPhase::running && state->phase != RunPhase::stopping) {
@@ -223,7 +146,7 @@ int stop_run(const Target& target) {
   return say_stopped(target, RunPhase::stopped);
 }
 
-int remove_run(const Target& target, bool with_claim) {
+int remove_run(const ClusterTarget& target, bool with_claim) {
   const auto state = read_state(target.kubectl, target.run);
   if (!state) return no_such_run(target);
   if (state->phase == RunPhase::running) {
@@ -254,11 +177,6 @@ int remove_run(const Target& target, bool with_claim) {
 
 std::vector<OptionText> cluster_run_options() { return shown_options<ClusterCommandOptions>(); }
 std::vector<OptionText> delete_options() { return shown_options<DeleteOptions>(); }
-
-int run_status_command(const Command& self, std::span<const std::string> arguments) {
-  const auto options = parse<ClusterCommandOptions>(self, arguments);
-  return options ? show_status(target_of(self, *options)) : kDone;
-}
 
 int run_stop(const Command& self, std::span<const std::string> arguments) {
   const auto options = parse<ClusterCommandOptions>(self, arguments);

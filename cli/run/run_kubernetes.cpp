@@ -268,8 +268,7 @@ class ClusterCommand {
         keep_and_draw(plan(), *forecast_, how.files.directory, InHistory::yes);
     if (end.end.verdict == Verdict::stopped)
       display.line(fmt::format("go on with: reckon run --on kubernetes --attach {}{}{} --resume",
-                               how.state.run,
-                               name_space == how.state.run ? "" : " --namespace ",
+                               how.state.run, name_space == how.state.run ? "" : " --namespace ",
                                name_space == how.state.run ? "" : name_space));
     print(options.format == OutputFormat::json ? run_json(end, *forecast_, cost)
                                                : run_summary(end, *forecast_, cost));

@@ -31,8 +31,8 @@ std::optional<int> RunLease::take() {
     print_error(fmt::format("reckon: {} goes on; nothing of it is changed\n", run_));
     return kExitStoppedOnRequest;
   }
-  print_error(fmt::format("reckon: the {} is starting a run '{}' already\n", lease_.holder_text(),
-                          run_));
+  print_error(
+      fmt::format("reckon: the {} is starting a run '{}' already\n", lease_.holder_text(), run_));
   return kEnvironmentFailed;
 }
 
@@ -65,7 +65,8 @@ std::string lost_text(const std::string& run, const kubernetes::LeaseLost& lost)
       "{} was taken over{} while this launcher could not renew its lease; it acts no more, and "
       "stands by",
       run,
-      lost.holder().empty() ? "" : fmt::format(" by the {}", kubernetes::launcher_text(lost.holder())));
+      lost.holder().empty() ? ""
+                            : fmt::format(" by the {}", kubernetes::launcher_text(lost.holder())));
 }
 
 }  // namespace reckon::cli

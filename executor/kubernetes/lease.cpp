@@ -61,9 +61,8 @@ std::optional<LeaseRecord> lease_record(const Json& lease) {
   record.version = lease_text_at(lease, "/metadata/resourceVersion");
   const auto number = [&](const char* pointer, std::int64_t otherwise) {
     const Json::json_pointer at(pointer);
-    return lease.contains(at) && lease.at(at).is_number_integer()
-               ? lease.at(at).get<std::int64_t>()
-               : otherwise;
+    return lease.contains(at) && lease.at(at).is_number_integer() ? lease.at(at).get<std::int64_t>()
+                                                                  : otherwise;
   };
   constexpr std::int64_t kDefault = 15;  // seconds
   record.duration = Seconds{double(number("/spec/leaseDurationSeconds", kDefault))};
@@ -141,8 +140,8 @@ LeaseRule::Answer LauncherLease::ask(const LeaseRule::Request& request, Seconds 
   if (failure == KubectlFailure::conflict) return {Answer::Kind::conflict, {}};
   trouble_ = result.err;
   if (passes(failure)) return {};
-  throw KubectlError(failure, fmt::format("kubectl {} of the launcher's lease: {}", words.front(),
-                                          result.err));
+  throw KubectlError(
+      failure, fmt::format("kubectl {} of the launcher's lease: {}", words.front(), result.err));
 }
 
 LauncherLease::State LauncherLease::look() {

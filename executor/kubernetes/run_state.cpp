@@ -176,9 +176,8 @@ std::string delete_run(const Kubectl& kubectl, const std::string& run, bool with
                                 "jobs,pods,services,configmaps,serviceaccounts,"
                                 "networkpolicies.networking.k8s.io") +
                             (with_claim ? ",persistentvolumeclaims" : "");
-  return kubectl.run(
-             {"delete", kinds, "--selector", selector_of(run), "--ignore-not-found",
-              "--wait=false"}) +
+  return kubectl.run({"delete", kinds, "--selector", selector_of(run), "--ignore-not-found",
+                      "--wait=false"}) +
          delete_if_allowed(kubectl, run, "secrets");
 }
 
