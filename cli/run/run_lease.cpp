@@ -17,6 +17,9 @@ std::optional<int> RunLease::take() {
   const auto state = lease_.wait([this] { return tell_whom_it_waits_for(); });
   switch (state) {
     case LauncherLease::State::held:
+      if (stood_by_)
+        print_error(
+            fmt::format("reckon: {} is taken over: this launcher acts on it from here on\n", run_));
       return std::nullopt;
     case LauncherLease::State::forbidden:
       print_error(fmt::format(
