@@ -108,8 +108,8 @@ void print_run(const ClusterRunStatus& status) {
 int show_run(const ClusterTarget& target, OutputFormat format) {
   const auto state = read_state(target.kubectl, target.run);
   if (!state) return no_such_run(target);
-  ClusterRunStatus status{.state = *state, .attempt = {}, .launcher = launcher_of(target),
-                          .ranks = {}};
+  ClusterRunStatus status{
+      .state = *state, .attempt = {}, .launcher = launcher_of(target), .ranks = {}};
   if (const auto newest = newest_attempt(target.kubectl, target.run))
     status.attempt = newest->number;
   const auto reader = reader_of(*state);
@@ -138,8 +138,9 @@ int show_leftovers(const StatusOptions& options) {
   if (left.items.empty()) print(fmt::format("no run has left anything in {}\n", where));
   print(table);
   if (!left.items.empty())
-    print("`reckon delete NAME --on kubernetes --namespace NAMESPACE` removes what a run that is "
-          "over has left, with --checkpoints its claim too\n");
+    print(
+        "`reckon delete NAME --on kubernetes --namespace NAMESPACE` removes what a run that is "
+        "over has left, with --checkpoints its claim too\n");
   return kDone;
 }
 

@@ -106,8 +106,8 @@ class LeftoverSearch {
     for (const Json& job : items_of(view_.jobs)) {
       KnownRun& run = runs_[key_of(job)];
       run.jobs.push_back(&job);
-      const std::string rank = mapped_text(job, "/spec/template/metadata/annotations",
-                                           "reckon/first-rank");
+      const std::string rank =
+          mapped_text(job, "/spec/template/metadata/annotations", "reckon/first-rank");
       run.foreign = run.foreign || rank.empty();
     }
     for (const Json& pod : items_of(view_.pods)) {
@@ -150,8 +150,7 @@ class LeftoverSearch {
     const auto launcher = launcher_view(at == leases_.end() ? Json() : *at->second, now_);
     if (!launcher) return "no launcher: none holds a lease";
     if (launcher->lives) return "";
-    if (launcher->identity.empty())
-      return fmt::format("no launcher since {}", launcher->renewed);
+    if (launcher->identity.empty()) return fmt::format("no launcher since {}", launcher->renewed);
     return fmt::format("no launcher: the {} was last heard of at {}",
                        launcher_text(launcher->identity), launcher->renewed);
   }
@@ -179,8 +178,7 @@ class LeftoverSearch {
     if (leftover_text(pod, "/metadata/namespace") == "kube-system") return false;
     if (!mapped_text(pod, "/metadata/annotations", "kubernetes.io/config.mirror").empty())
       return false;
-    const Json owners =
-        pod.value(Json::json_pointer("/metadata/ownerReferences"), Json::array());
+    const Json owners = pod.value(Json::json_pointer("/metadata/ownerReferences"), Json::array());
     return std::ranges::none_of(
         owners, [](const Json& owner) { return owner.value("kind", "") == "DaemonSet"; });
   }

@@ -36,16 +36,16 @@ struct Leftover {
   std::string name_space, run, name;
   std::string why;  // "finished", "no launcher: ..."
   int jobs = 0, pods_running = 0, pods_waiting = 0, pods_ended = 0;  // of jobs
-  std::vector<std::string> nodes;                                   // that its pods hold
-  std::optional<Bytes> size;                                        // of a claim
+  std::vector<std::string> nodes;                                    // that its pods hold
+  std::optional<Bytes> size;                                         // of a claim
   /// nullopt: not known. Of jobs: of those nodes that they alone hold.
   std::optional<HourlyRate> price;
 };
 
 struct Leftovers {
   std::vector<Leftover> items;
-  HourlyRate total;         // each node once, and claims
-  int unknown_prices = 0;   // nodes and claims that the total lacks
+  HourlyRate total;        // each node once, and claims
+  int unknown_prices = 0;  // nodes and claims that the total lacks
   std::vector<std::string> not_seen;
 };
 /// Pure: `now` is the time of day here, to which holders of leases are expected to be close.

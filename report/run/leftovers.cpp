@@ -81,12 +81,12 @@ Json leftover_object(const Leftover& left) {
 Json run_object(const ClusterRunStatus& run) {
   Json ranks = Json::array();
   for (const kubernetes::RankStatus& rank : run.ranks)
-    ranks.push_back({{"name", rank.name},
-                     {"node", text_or_null(rank.node)},
-                     {"state", rank.state},
-                     {"steps_done", rank.steps_done},
-                     {"step_seconds", rank.step.count() > 0 ? Json(rank.step.count())
-                                                            : Json(nullptr)}});
+    ranks.push_back(
+        {{"name", rank.name},
+         {"node", text_or_null(rank.node)},
+         {"state", rank.state},
+         {"steps_done", rank.steps_done},
+         {"step_seconds", rank.step.count() > 0 ? Json(rank.step.count()) : Json(nullptr)}});
   Json launcher = nullptr;
   if (run.launcher)
     launcher = {{"identity", text_or_null(run.launcher->identity)},
@@ -115,11 +115,11 @@ std::string leftovers_table(const Leftovers& leftovers) {
                  price_cell(left.price)});
     }
     text = "nobody owns any more:\n" + table.text();
-    text += fmt::format("{} an hour in all, each node once{}\n",
-                        format_usd(dollars_an_hour(leftovers.total)),
-                        leftovers.unknown_prices == 0
-                            ? ""
-                            : fmt::format("; {} unknown", plural(leftovers.unknown_prices, "price")));
+    text += fmt::format(
+        "{} an hour in all, each node once{}\n", format_usd(dollars_an_hour(leftovers.total)),
+        leftovers.unknown_prices == 0
+            ? ""
+            : fmt::format("; {} unknown", plural(leftovers.unknown_prices, "price")));
   }
   for (const std::string& what : leftovers.not_seen) text += what + '\n';
   return text;
@@ -127,17 +127,16 @@ std::string leftovers_table(const Leftovers& leftovers) {
 
 std::string launcher_line(const ClusterRunStatus& status) {
   const auto& launcher = status.launcher;
-  const std::string take = fmt::format(
-      "; `reckon run --on kubernetes --attach {}` goes on with it", status.state.run);
+  const std::string take =
+      fmt::format("; `reckon run --on kubernetes --attach {}` goes on with it", status.state.run);
   if (!launcher) return "no launcher is known: none holds a lease" + take;
   if (launcher->identity.empty())
     return fmt::format("no launcher since {}{}", launcher->renewed, take);
-  return launcher->lives ? fmt::format("{}, which renewed its lease at {}",
-                                       kubernetes::launcher_text(launcher->identity),
-                                       launcher->renewed)
-                         : fmt::format("no launcher: the {} was last heard of at {}{}",
-                                       kubernetes::launcher_text(launcher->identity),
-                                       launcher->renewed, take);
+  return launcher->lives
+             ? fmt::format("{}, which renewed its lease at {}",
+                           kubernetes::launcher_text(launcher->identity), launcher->renewed)
+             : fmt::format("no launcher: the {} was last heard of at {}{}",
+                           kubernetes::launcher_text(launcher->identity), launcher->renewed, take);
 }
 
 std::string status_json(const ClusterRunStatus* run, const Leftovers& leftovers) {

@@ -181,10 +181,11 @@ namespace {
 std::string noting_kubectl(const Workspace& w, const std::string& who) {
   namespace fs = std::filesystem;
   const std::string name = who + "-kubectl";
-  w.write(name, "#!/bin/sh\ncase \" $* \" in\n  *\" --validate=false \"*) ;;\n"
-                "  *\" create \"* | *\" apply \"* | *\" annotate \"* | *\" patch \"* | "
-                "*\" delete \"*) echo " + who + " \"$*\" >> '" + w.path("acts").string() +
-                    "' ;;\nesac\nexec kubectl \"$@\"\n");
+  w.write(name,
+          "#!/bin/sh\ncase \" $* \" in\n  *\" --validate=false \"*) ;;\n"
+          "  *\" create \"* | *\" apply \"* | *\" annotate \"* | *\" patch \"* | "
+          "*\" delete \"*) echo " +
+              who + " \"$*\" >> '" + w.path("acts").string() + "' ;;\nesac\nexec kubectl \"$@\"\n");
   fs::permissions(w.path(name), fs::perms::owner_all);
   return "RECKON_KUBECTL='" + w.path(name).string() + "' ";
 }
@@ -218,7 +219,8 @@ TEST_CASE("a second launcher that stands by takes over when the first is killed,
   job.kubectl("delete pod " + job.pod_of(2) + " --force --grace-period=0");
   REQUIRE(job.comes_to_say("attempt 1: 4 pods"));
   first.signal(SIGCONT);
-  REQUIRE(first.wait_for([&] { return contains(first.errors(), "was taken over by the launcher"); }));
+  REQUIRE(
+      first.wait_for([&] { return contains(first.errors(), "was taken over by the launcher"); }));
   job.ends_well(kSteps);
   CHECK(first.code() == 0);  // it stood by until the second had ended
   CHECK_THAT(first.output(), Contains("standby: finished"));

@@ -74,6 +74,18 @@ TEST_CASE("the first launcher of a new run has its lease at once, and renews it 
   CHECK(!first.acts(15.1));
 }
 
+TEST_CASE("a renewal counts from when it was asked for, however late its answer comes") {
+  LeaseServer server;
+  PromptLauncher first(server, "a", true);
+  first.at(0);
+  const auto renewal = first.rule.next(Seconds{5});
+  REQUIRE(renewal);
+  const LeaseRule::Answer answer = server.serve(*renewal);
+  first.rule.answer(*renewal, answer, Seconds{9});
+  CHECK(first.acts(14.9));
+  CHECK(!first.acts(15.1));
+}
+
 TEST_CASE("a launcher of a run that is there waits as long as a lease lasts where none is seen") {
   LeaseServer server;
   PromptLauncher later(server, "b");

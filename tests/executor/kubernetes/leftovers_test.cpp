@@ -227,7 +227,8 @@ TEST_CASE("where Leases may not be looked at nobody's run is taken for left") {
 TEST_CASE("what may not be looked at is said, and the rest is told") {
   const FakeKubectl fake(R"(
 case "$3" in
-  */nodes | */api/v1/pods\?field*) echo 'Error from server (Forbidden): no nodes for you' >&2; exit 1 ;;
+  */nodes | */api/v1/pods\?field*)
+    echo 'Error from server (Forbidden): not for you' >&2; exit 1 ;;
   *instance%3Da*/pods* | */namespaces/ns/pods*) echo '{"items": [{"spec": {"nodeName": "n"},
     "status": {"phase": "Running"}}]}' ;;
   */namespaces/ns/*instance%3Da*) echo '{"items": []}' ;;
