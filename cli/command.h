@@ -55,8 +55,9 @@ std::vector<OptionText> model_options();
 int run_run(const Command& self, std::span<const std::string> arguments);
 std::vector<OptionText> run_options_text();
 int run_status_command(const Command& self, std::span<const std::string> arguments);
+std::vector<OptionText> status_options();
 int run_stop(const Command& self, std::span<const std::string> arguments);
-std::vector<OptionText> cluster_run_options();  // of status and stop
+std::vector<OptionText> cluster_run_options();  // of stop
 int run_delete(const Command& self, std::span<const std::string> arguments);
 std::vector<OptionText> delete_options();
 int run_probe(const Command& self, std::span<const std::string> arguments);

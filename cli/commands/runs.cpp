@@ -21,14 +21,19 @@ constexpr std::array kRunsCommands{
         "3 the environment failed, 4 stopped by --budget and 75 on request, behind a checkpoint:\n"
         "--resume goes on\n",
         run_run, run_options_text},
-    Command{"status", "show the progress of a run on Kubernetes, by process",
-            "reckon status NAME --on kubernetes [options]",
-            "Examples:\n"
-            "  reckon status mlp --on kubernetes\n"
-            "  reckon status mlp --on kubernetes --context prod --namespace team\n"
-            "\n"
-            "Exit codes: 0 done, 2 there is no such run, 3 the environment failed\n",
-            run_status_command, cluster_run_options, false},
+    Command{
+        "status", "show a run on Kubernetes by process, or what runs have left there",
+        "reckon status [NAME] --on kubernetes [options]",
+        "Without NAME: Jobs, volume claims and nodes that nobody owns any more, with their cost\n"
+        "an hour.\n"
+        "\n"
+        "Examples:\n"
+        "  reckon status --on kubernetes\n"
+        "  reckon status mlp --on kubernetes\n"
+        "  reckon status mlp --on kubernetes --context prod --namespace team\n"
+        "\n"
+        "Exit codes: 0 done, 2 there is no such run, 3 the environment failed\n",
+        run_status_command, status_options, false},
     Command{
         "stop", "stop a run on Kubernetes after a checkpoint",
         "reckon stop NAME --on kubernetes [options]",

@@ -1,31 +1,60 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/options/values.h"
 #include "cli/output.h"
 #include "cli/parse.h"
-#include "cli/run/cluster_options.h"
-#include "executor/kubernetes/kubernetes_run.h"
-#include "executor/launch/process.h"
-#include "executor/launch/progress_reader.h"
-#include "report/rank_table.h"
-#include "sim/scenario/artifact/artifact.h"
-#include "sim/scenario/resolve/container_metrics.h"
+#include "cli/run/cluster_target.h"
+#include "executor/kubernetes/lease.h"
+#include "executor/kubernetes/pods/cluster_gang.h"
+#include "executor/kubernetes/run_state.h"
 
-// `reckon status`, `stop` and `delete`: of a run that is in a cluster.
+// `reckon stop` and `delete`: of a run that is in a cluster.
 namespace reckon::cli {
+
+void refuse_unless_in_cluster(const ClusterCommandOptions& options) {
+  if (options.on != RunPlace::kubernetes)
+    throw UsageError(
+        "say where the run is: --on kubernetes; a run on this machine is its own "
+        "process, and its directory");
+}
+
+ClusterTarget target_of(const Command& self, const ClusterCommandOptions& options) {
+  if (options.files.size() != 1) throw UsageError(fmt::format("name one run: {}", self.usage));
+  refuse_unless_in_cluster(options);
+  const std::string& run = options.files.front();
+  refuse_unless_run_name(run);
+  const std::string& space = options.name_space;
+  return {run, kubernetes::Kubectl::of_user(options.context, space.empty() ? run : space)};
+}
+
+int no_such_run(const ClusterTarget& target) {
+  print_error(
+      fmt::format("reckon: there is no run '{}' in namespace {}; --namespace names another\n",
+                  target.run, target.kubectl.name_space()));
+  return kInputIsWrong;
+}
+
+std::vector<kubernetes::PodView> newest_pods(const ClusterTarget& target) {
+  using namespace kubernetes;
+  const auto newest = newest_attempt(target.kubectl, target.run);
+  if (!newest) return {};
+  const Json list =
+      target.kubectl.json({"get", "pods", "--selector", selector_of(target.run, newest->number)});
+  std::vector<PodView> pods;
+  for (const Json& pod : list.at("items")) pods.push_back(pod_view(pod));
+  std::ranges::sort(pods, {}, &PodView::rank);
+  return pods;
+}
+
 namespace {
 
 using namespace kubernetes;
-
-struct ClusterCommandOptions : Files, KubernetesObjects {
-  std::optional<RunPlace> on;
-
-  std::vector<Option> declared() { return {on_option(on), context_option(), space_option()}; }
-};
 
 struct DeleteOptions : ClusterCommandOptions {
   bool checkpoints = false;
@@ -38,113 +67,11 @@ struct DeleteOptions : ClusterCommandOptions {
   }
 };
 
-struct Target {
-  std::string run;
-  Kubectl kubectl;
-};
-
-Target target_of(const Command& self, const ClusterCommandOptions& options) {
-  if (options.files.size() != 1) throw UsageError(fmt::format("name one run: {}", self.usage));
-  if (options.on != RunPlace::kubernetes)
-    throw UsageError(
-        "say where the run is: --on kubernetes; a run on this machine is its own "
-        "process, and its directory");
-  const std::string& run = options.files.front();
-  refuse_unless_run_name(run);
-  const std::string& space = options.name_space;
-  return {run, Kubectl::of_user(options.context, space.empty() ? run : space)};
-}
-
-int no_such_run(const Target& target) {
-  print_error(
-      fmt::format("reckon: there is no run '{}' in namespace {}; --namespace names another\n",
-                  target.run, target.kubectl.name_space()));
-  return kInputIsWrong;
-}
-
-/// The pods of the newest attempt.
-std::vector<PodView> newest_pods(const Target& target) {
-  const auto newest = newest_attempt(target.kubectl, target.run);
-  if (!newest) return {};
-  const Json list =
-      target.kubectl.json({"get", "pods", "--selector", selector_of(target.run, newest->number)});
-  std::vector<PodView> pods;
-  for (const Json& pod : list.at("items")) pods.push_back(pod_view(pod));
-  std::ranges::sort(pods, {}, &PodView::rank);
-  return pods;
-}
-
-/// How the run's program tells of its progress; nullopt: it is reckon-worker.
-std::optional<ProgressReader> reader_of(const RunState& state) {
-  const auto read = read_artifact(state.plan, state.run);
-  if (!read || !read->artifact.container) return std::nullopt;
-  std::vector<MetricsMistake> mistakes;  // found when it was started
-  auto reader = ProgressReader::from(container_metrics(*read->artifact.container, mistakes));
-  return reader ? std::optional(std::move(*reader)) : std::nullopt;
-}
-
-/// The last step that the log of a pod tells of.
-void add_last_step(const Kubectl& kubectl, const std::optional<ProgressReader>& reader,
-                   const PodView& pod, RankStatus& status) {
-  const KubectlResult log = kubectl.attempt({"logs", pod.name, "--tail=20"});
-  if (!log.good()) return;
-  std::string records;
-  for (std::size_t begin = 0, end = 0; begin < log.out.size(); begin = end + 1) {
-    end = std::min(log.out.find('\n', begin), log.out.size());
-    const std::string line = log.out.substr(begin, end - begin);
-    if (reader) {
-      const auto told = reader->line(line);
-      if (told && told->step) status.steps_done = *told->step;
-      if (told && told->seconds) status.step = *told->seconds;
-    } else if (line.starts_with("{\"record\":\"step\"")) {
-      records += line + '\n';
-    }
-  }
-  const auto measured = parse_measurements(pod.name, records);
-  if (!measured || measured->steps.empty()) return;
-  status.steps_done = measured->steps.back().step + 1;
-  status.step = measured->steps.back().seconds;
-}
-
-RankStatus status_of(const Kubectl& kubectl, const std::optional<ProgressReader>& reader,
-                     const PodView& pod) {
-  RankStatus status{.name = fmt::format("rank {}", pod.rank), .node = pod.node, .state = {}};
-  const StartTrouble trouble = start_trouble(pod);
-  if (pod.phase == "Succeeded")
-    status.state = "done";
-  else if (pod.phase == "Failed")
-    status.state = loss_of(pod, {}, std::nullopt, false).words;
-  else if (pod.deleting)
-    status.state = "is being ended";
-  else if (pod.node.empty())
-    status.state = "waits for a node: " + pod.unschedulable;
-  else if (!trouble.words.empty())
-    status.state = trouble.words;
-  else
-    status.state = pod.started ? "runs" : "starts";
-  if (pod.started) add_last_step(kubectl, reader, pod, status);
-  return status;
-}
-
-int show_status(const Target& target) {
-  const auto state = read_state(target.kubectl, target.run);
-  if (!state) return no_such_run(target);
-  const auto newest = newest_attempt(target.kubectl, target.run);
-  print(fmt::format("{}: {}{}{}{}, started {}\n", target.run, to_text(state->phase),
-                    state->reason.empty() ? "" : ": ", state->reason,
-                    newest ? fmt::format(", attempt {}", newest->number) : "", state->started));
-  std::vector<RankStatus> ranks;
-  const auto reader = reader_of(*state);
-  for (const PodView& pod : newest_pods(target))
-    ranks.push_back(status_of(target.kubectl, reader, pod));
-  constexpr std::size_t kMostLines = 64;
-  if (!ranks.empty()) print(rank_table(ranks, kMostLines));
-  return kDone;
-}
+constexpr std::chrono::minutes kPatience{10};
 
 /// Until no pod of the run is left that has not ended; false: some do not end.
-bool wait_for_end(const Target& target) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(10);
+bool wait_for_end(const ClusterTarget& target) {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
     const auto pods = newest_pods(target);
     if (std::ranges::all_of(pods, &PodView::ended)) return true;
@@ -153,22 +80,19 @@ bool wait_for_end(const Target& target) {
   }
 }
 
-int stop_run(const Target& target) {
+/// The run's phase, where it is over; nullopt: it runs, or is being stopped.
+std::optional<RunPhase> phase_if_over(const ClusterTarget& target) {
   const auto state = read_state(target.kubectl, target.run);
-  if (!state) return no_such_run(target);
-  if (state->phase != RunPhase::running && state->phase != RunPhase::stopping) {
-    print(fmt::format("{}: {} already\n", target.run, to_text(state->phase)));
+  if (!state) throw KubectlError(KubectlFailure::missing, "the run was deleted by somebody else");
+  if (state->phase == RunPhase::running || state->phase == RunPhase::stopping) return std::nullopt;
+  return state->phase;
+}
+
+int say_stopped(const ClusterTarget& target, RunPhase phase) {
+  if (phase != RunPhase::stopped) {
+    print(fmt::format("{}: {} before it was stopped\n", target.run, to_text(phase)));
     return kDone;
   }
-  // First the word, so that whoever watches does not start it again.
-  set_phase(target.kubectl, target.run, RunPhase::stopping, "stopped on request");
-  if (const auto newest = newest_attempt(target.kubectl, target.run))
-    end_attempt(target.kubectl, target.run, newest->number);
-  if (!wait_for_end(target)) {
-    print_error("reckon: pods of the run do not end; `reckon status` shows which\n");
-    return kEnvironmentFailed;
-  }
-  set_phase(target.kubectl, target.run, RunPhase::stopped, "stopped on request");
   print(fmt::format(
       "{}: stopped; go on with: reckon run --on kubernetes --attach {}{}{} --resume\n", target.run,
       target.run, target.kubectl.name_space() == target.run ? "" : " --namespace ",
@@ -176,7 +100,53 @@ int stop_run(const Target& target) {
   return kDone;
 }
 
-int remove_run(const Target& target, bool with_claim) {
+/// Until the lease is held, or the run is over by whoever holds it; nullopt: neither comes.
+std::optional<RunPhase> wait_for_launcher(const ClusterTarget& target, LauncherLease& lease) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kBetweenLooks{1};
+  const auto until = Clock::now() + kPatience;
+  auto look = Clock::now() + kBetweenLooks;
+  std::optional<RunPhase> over;
+  bool told = false;
+  lease.wait([&] {
+    if (!lease.holder().empty() && !std::exchange(told, true))
+      print_error(fmt::format("reckon: the {} is asked to stop {}\n", launcher_text(lease.holder()),
+                              target.run));
+    if (Clock::now() < look) return true;
+    over = phase_if_over(target);
+    look = Clock::now() + kBetweenLooks;
+    return !over && Clock::now() < until;
+  });
+  return over;
+}
+
+int pods_do_not_end() {
+  print_error("reckon: pods of the run do not end; `reckon status` shows which\n");
+  return kEnvironmentFailed;
+}
+
+/// A launcher that lives sees the word and stops the run itself; else it is stopped from here.
+int stop_run(const ClusterTarget& target) {
+  const auto state = read_state(target.kubectl, target.run);
+  if (!state) return no_such_run(target);
+  if (state->phase != RunPhase::running && state->phase != RunPhase::stopping) {
+    print(fmt::format("{}: {} already\n", target.run, to_text(state->phase)));
+    return kDone;
+  }
+  set_phase(target.kubectl, target.run, RunPhase::stopping, "stopped on request");
+  LauncherLease lease(target.kubectl, target.run, false);
+  if (const auto over = wait_for_launcher(target, lease)) return say_stopped(target, *over);
+  if (!lease.may_act()) return pods_do_not_end();
+  if (const auto over = phase_if_over(target)) return say_stopped(target, *over);
+  const Kubectl kubectl = lease.guarded();
+  if (const auto newest = newest_attempt(kubectl, target.run))
+    end_attempt(kubectl, target.run, newest->number);
+  if (!wait_for_end(target)) return pods_do_not_end();
+  set_phase(kubectl, target.run, RunPhase::stopped, "stopped on request");
+  return say_stopped(target, RunPhase::stopped);
+}
+
+int remove_run(const ClusterTarget& target, bool with_claim) {
   const auto state = read_state(target.kubectl, target.run);
   if (!state) return no_such_run(target);
   if (state->phase == RunPhase::running) {
@@ -184,7 +154,18 @@ int remove_run(const Target& target, bool with_claim) {
                             target.run, target.run));
     return kAnswerIsNo;
   }
-  print(delete_run(target.kubectl, target.run, with_claim));
+  // Its launcher may be about to end.
+  LauncherLease lease(target.kubectl, target.run, true);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  lease.wait([&] { return std::chrono::steady_clock::now() < until; });
+  if (!lease.may_act()) {
+    print_error(fmt::format("reckon: the {} still acts on {}{}\n", lease.holder_text(), target.run,
+                            lease.trouble().empty() ? "" : ": " + lease.trouble()));
+    return kAnswerIsNo;
+  }
+  print(delete_run(lease.guarded(), target.run, with_claim));
+  lease.forget();
+  print(delete_lease(target.kubectl, target.run));
   print(fmt::format("namespace {} is left{}\n", target.kubectl.name_space(),
                     with_claim ? ""
                                : ", and the checkpoints; --checkpoints deletes the claim that "
@@ -196,11 +177,6 @@ int remove_run(const Target& target, bool with_claim) {
 
 std::vector<OptionText> cluster_run_options() { return shown_options<ClusterCommandOptions>(); }
 std::vector<OptionText> delete_options() { return shown_options<DeleteOptions>(); }
-
-int run_status_command(const Command& self, std::span<const std::string> arguments) {
-  const auto options = parse<ClusterCommandOptions>(self, arguments);
-  return options ? show_status(target_of(self, *options)) : kDone;
-}
 
 int run_stop(const Command& self, std::span<const std::string> arguments) {
   const auto options = parse<ClusterCommandOptions>(self, arguments);

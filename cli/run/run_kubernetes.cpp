@@ -9,6 +9,7 @@
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "cli/run/cluster_options.h"
+#include "cli/run/run_lease.h"
 #include "cli/run/run_parts.h"
 #include "executor/kubernetes/kubernetes_run.h"
 #include "executor/kubernetes/preflight.h"
@@ -28,7 +29,7 @@ using namespace kubernetes;
 class ClusterCommand {
  public:
   ClusterCommand(const RunOptions& asked, std::span<const std::string> arguments)
-      : arguments_(arguments), asked_(asked) {}
+      : arguments_(arguments), asked_(asked), out_(asked.out) {}
 
   int run() { return asked_.attach.empty() ? begin() : take_up(asked_.attach); }
 
@@ -79,7 +80,15 @@ class ClusterCommand {
     }
     if (!facts.namespace_exists) kubectl.run({"create", "namespace", kubectl.name_space()});
     keep(record_of(plan(), *forecast_, utc_now()));
-    return watch(options, kubectl, how, manifest);
+    try {
+      RunLease lease(kubectl, run, true);
+      if (const auto code = lease.take()) return *code;
+      return watch(options, lease, kubectl.name_space(), how, manifest);
+    } catch (const LeaseLost& lost) {
+      print_error(fmt::format("reckon: {}\n", lost_text(run, lost)));
+    }
+    out_ = how.files.directory.root.string();
+    return take_up(run);
   }
 
   // ---- one that is there
@@ -88,17 +97,30 @@ class ClusterCommand {
     refuse_unless_run_name(run);
     const Kubectl kubectl = kubectl_of(run);
     const ClusterFacts facts = cluster_facts(kubectl);
-    const auto state = read_state(kubectl, run);
-    if (!state) {
-      print_error(
-          fmt::format("reckon: there is no run '{}' in namespace {}; --namespace names "
-                      "another\n",
-                      run, kubectl.name_space()));
-      return kInputIsWrong;
+    for (bool resume = asked_.resume;; resume = false) {
+      if (const auto code = is_over(kubectl, run, resume)) return *code;
+      try {
+        RunLease lease(kubectl, run, false);
+        if (const auto code = lease.take()) return *code;
+        // What it is now that nobody else acts on it. One that another launcher ran until now is
+        // gone on with, not begun again.
+        const auto state = read_state(kubectl, run);
+        resume = resume && !(lease.stood_by() && state && state->phase == RunPhase::running);
+        if (const auto code = is_over(kubectl, run, resume)) return *code;
+        return go_on(lease, facts, *state, resume);
+      } catch (const LeaseLost& lost) {
+        print_error(fmt::format("reckon: {}\n", lost_text(run, lost)));
+      }
     }
-    const bool resume = asked_.resume;
-    if (const auto code = is_over(*state, resume)) return *code;
-    return go_on(kubectl, facts, *state, resume);
+  }
+
+  /// The exit code, where there is no such run or nothing to do for it.
+  static std::optional<int> is_over(const Kubectl& kubectl, const std::string& run, bool resume) {
+    if (const auto state = read_state(kubectl, run)) return is_over(*state, resume);
+    print_error(
+        fmt::format("reckon: there is no run '{}' in namespace {}; --namespace names another\n",
+                    run, kubectl.name_space()));
+    return kInputIsWrong;
   }
 
   static std::optional<int> is_over(const RunState& state, bool resume) {
@@ -112,11 +134,11 @@ class ClusterCommand {
     return kExitStoppedOnRequest;
   }
 
-  int go_on(const Kubectl& kubectl, const ClusterFacts& facts, RunState state, bool resume) {
+  int go_on(RunLease& lease, const ClusterFacts& facts, RunState state, bool resume) {
     namespace fs = std::filesystem;
-    const std::string& out = asked_.out;
+    const Kubectl kubectl = lease.kubectl();
     const fs::path directory =
-        fs::absolute(out.empty() ? fs::path("runs") / state.run : fs::path(out));
+        fs::absolute(out_.empty() ? fs::path("runs") / state.run : fs::path(out_));
     create_directories_durably(directory);
     ReadArtifact read =
         checked(read_artifact(state.plan, fmt::format("the plan of {}", state.run)));
@@ -143,7 +165,8 @@ class ClusterCommand {
       resume_state(kubectl, how.state.run, how.first_attempt);
       how.state.counted_from = how.first_attempt;
     }
-    return watch(options, kubectl, how, manifest_options(options, kubectl, facts, how.state));
+    return watch(options, lease, kubectl.name_space(), how,
+                 manifest_options(options, kubectl, facts, how.state));
   }
 
   // ---- both
@@ -215,8 +238,8 @@ class ClusterCommand {
     return how;
   }
 
-  int watch(const RunOptions& options, const Kubectl& kubectl, KubernetesRunOptions& how,
-            KubernetesExport manifest) {
+  int watch(const RunOptions& options, RunLease& lease, const std::string& name_space,
+            KubernetesRunOptions& how, KubernetesExport manifest) {
     manifest.make_namespace = false;  // it is there by now
     how.manifests = [this, manifest](std::int64_t attempt) {
       return *manifests(manifest, attempt);
@@ -237,16 +260,16 @@ class ClusterCommand {
       display.line(fmt::format("[{}] {}", process, line));
     };
     observer.run.message = [&](const std::string& text) { display.line(text); };
-    watch_stop_signals();
-    const RunEnd end =
-        run_on_kubernetes(plan(), *forecast_, kubectl, how, observer, requested_by_signals);
+    lease.look_for_stop();
+    const Kubectl kubectl = lease.kubectl();
+    const RunEnd end = run_on_kubernetes(plan(), *forecast_, kubectl, how, observer,
+                                         [&] { return lease.request(observer.run.message); });
     const std::optional<Usd> cost =
         keep_and_draw(plan(), *forecast_, how.files.directory, InHistory::yes);
     if (end.end.verdict == Verdict::stopped)
       display.line(fmt::format("go on with: reckon run --on kubernetes --attach {}{}{} --resume",
-                               how.state.run,
-                               kubectl.name_space() == how.state.run ? "" : " --namespace ",
-                               kubectl.name_space() == how.state.run ? "" : kubectl.name_space()));
+                               how.state.run, name_space == how.state.run ? "" : " --namespace ",
+                               name_space == how.state.run ? "" : name_space));
     print(options.format == OutputFormat::json ? run_json(end, *forecast_, cost)
                                                : run_summary(end, *forecast_, cost));
     return end.end.exit_code;
@@ -254,6 +277,7 @@ class ClusterCommand {
 
   std::span<const std::string> arguments_;  // of the user
   const RunOptions& asked_;
+  std::string out_;  // "": runs/NAME
   RunArtifact artifact_;
   Places places_;  // of the scenario, where it was read just now
   std::optional<Forecast> forecast_;

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -49,7 +50,25 @@ KubectlError error_of(const std::string& title, const std::string& message) {
   return {failure, fmt::format("{}: {}{}{}", title, message, advice.empty() ? "" : "; ", advice)};
 }
 
+/// Does a command change what is in the cluster?
+bool changes_cluster(const Words& words) {
+  constexpr std::array<std::string_view, 5> kReading{"get", "logs", "auth", "version", "config"};
+  return !words.empty() && std::ranges::count(kReading, words.front()) == 0;
+}
+
+/// The failure of a command that a guard does not let go on, as failure_of() knows it.
+void refuse(KubectlResult& result) {
+  result.code = -1;
+  result.err += "the launcher's lease has run out, and it changes nothing until it is renewed";
+}
+
 }  // namespace
+
+Kubectl Kubectl::guarded(std::function<bool()> may) const {
+  Kubectl guarded = *this;
+  guarded.may_ = std::move(may);
+  return guarded;
+}
 
 Kubectl Kubectl::of_user(std::string context, std::string name_space) {
   const char* named = std::getenv("RECKON_KUBECTL");
@@ -73,7 +92,13 @@ Words Kubectl::command(const Words& words, bool in_namespace) const {
 }
 
 KubectlResult Kubectl::attempt_command(const Words& command, const std::string& input,
-                                       Seconds limit) const {
+                                       Seconds limit, bool acts) const {
+  const bool guarded = acts && may_;
+  KubectlResult result;
+  if (guarded && !may_()) {
+    refuse(result);
+    return result;
+  }
   ProcessSpec spec{.name = "kubectl", .command = command, .environment = {}, .inherited = {}};
   spec.errors_apart = true;
   if (!input.empty()) spec.input = input;
@@ -86,7 +111,6 @@ KubectlResult Kubectl::attempt_command(const Words& command, const std::string& 
         fmt::format("{}; install kubectl, or name it in RECKON_KUBECTL", error.what()));
   }
   const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
-  KubectlResult result;
   bool out = true, err = true;
   while (out || err) {
     const auto left =
@@ -96,9 +120,14 @@ KubectlResult Kubectl::attempt_command(const Words& command, const std::string& 
       result.err += fmt::format("no answer within {}: i/o timeout", format_duration(limit));
       return result;  // the process is killed
     }
+    if (guarded && !may_()) {
+      refuse(result);
+      return result;  // likewise
+    }
     std::array<pollfd, 2> polled{pollfd{out ? process->output() : -1, POLLIN, 0},
                                  pollfd{err ? process->errors() : -1, POLLIN, 0}};
-    ::poll(polled.data(), polled.size(), int(std::min<std::int64_t>(left, 1000)));
+    const std::int64_t longest = guarded ? 100 : 1000;  // milliseconds
+    ::poll(polled.data(), polled.size(), int(std::min<std::int64_t>(left, longest)));
     if (out && polled[0].revents != 0) out = take(process->output(), result.out);
     if (err && polled[1].revents != 0) err = take(process->errors(), result.err);
   }
@@ -112,7 +141,7 @@ KubectlResult Kubectl::attempt_command(const Words& command, const std::string& 
 }
 
 KubectlResult Kubectl::attempt(const Words& words, const std::string& input, Seconds limit) const {
-  return attempt_command(command(words, true), input, limit);
+  return attempt_command(command(words, true), input, limit, changes_cluster(words));
 }
 
 std::string Kubectl::checked(KubectlResult result, const Words& words) const {
@@ -140,7 +169,7 @@ Json Kubectl::json(const Words& words, Seconds limit) const {
 
 Json Kubectl::raw(const std::string& path, Seconds limit) const {
   const Words words{"get", "--raw", path};
-  Json value = Json::parse(checked(attempt_command(command(words, false), {}, limit), words),
+  Json value = Json::parse(checked(attempt_command(command(words, false), {}, limit, false), words),
                            nullptr, false);
   if (value.is_discarded())
     throw KubectlError(KubectlFailure::connection,

@@ -35,6 +35,9 @@ class Kubectl {
   /// The program is what RECKON_KUBECTL names, where it is set.
   static Kubectl of_user(std::string context, std::string name_space);
   explicit Kubectl(Target target) : target_(std::move(target)) {}
+  /// The same, whose commands that change the cluster are started, and go on, only while `may`
+  /// holds; else they fail with words of a lost connection. `may` is asked from any thread.
+  Kubectl guarded(std::function<bool()> may) const;
 
   /// One try. After `limit` it is killed, and has failed with words of a lost connection. Throws
   /// KubectlError where kubectl itself cannot be started.
@@ -54,11 +57,12 @@ class Kubectl {
 
  private:
   Words command(const Words& words, bool in_namespace) const;
-  KubectlResult attempt_command(const Words& command, const std::string& input,
-                                Seconds limit) const;
+  KubectlResult attempt_command(const Words& command, const std::string& input, Seconds limit,
+                                bool acts) const;
   std::string checked(KubectlResult result, const Words& words) const;
 
   Target target_;
+  std::function<bool()> may_;  // empty: always
 };
 
 /// Delays between tries: doubling, from half a second to half a minute.

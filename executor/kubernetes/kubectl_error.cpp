@@ -11,7 +11,7 @@ struct FailureWords {
 };
 
 // FailureWords of kubectl 1.20 to 1.34 and of the API server, the more particular ones first.
-constexpr std::array<FailureWords, 40> kWords{{
+constexpr std::array<FailureWords, 41> kWords{{
     {"The connection to the server localhost:8080 was refused", KubectlFailure::setup},
     {"error: context ", KubectlFailure::setup},
     {"context was not found for specified context", KubectlFailure::setup},
@@ -44,6 +44,7 @@ constexpr std::array<FailureWords, 40> kWords{{
     {"(TooManyRequests)", KubectlFailure::connection},
     {"(InternalError)", KubectlFailure::connection},
     {"apiserver is shutting down", KubectlFailure::connection},
+    {"the launcher's lease has run out", KubectlFailure::connection},
     {"exceeded quota", KubectlFailure::forbidden},
     {"(Forbidden)", KubectlFailure::forbidden},
     {"is forbidden: ", KubectlFailure::forbidden},

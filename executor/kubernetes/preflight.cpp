@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "executor/kubernetes/pods/image_fit.h"
 #include "executor/kubernetes/pods/node_fit.h"
@@ -157,6 +158,15 @@ class Preflight {
     if (question_.reads_metrics)
       need({"get", "pods", "--subresource=proxy"}, "get pods/proxy: reads the program's metrics");
     if (!facts_.namespace_exists) need({"create", "namespaces"}, "create namespaces");
+    const std::string but_for_lease = std::exchange(missing, "");
+    for (const char* verb : {"create", "get", "update"})
+      need({verb, "leases.coordination.k8s.io"}, fmt::format("{} leases", verb));
+    if (!missing.empty())
+      warn(fmt::format("you may not, in namespace {}: {}; without the launcher's lease nothing "
+                       "keeps a second launcher of the run from acting beside the first",
+                       kubectl_.name_space(), missing),
+           "ask for these on leases.coordination.k8s.io, or start one launcher at a time");
+    missing = but_for_lease;
     if (!missing.empty())
       problem(fmt::format("you may not, in namespace {}: {}", kubectl_.name_space(), missing),
               "ask for the Role 'edit' there, or choose a namespace of yours: --namespace");

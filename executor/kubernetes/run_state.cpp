@@ -21,12 +21,6 @@ constexpr const char* kCountedFrom = "reckon/counted-from";
 constexpr const char* kInterruptions = "interruptions";
 
 std::string object_of(const std::string& run) { return run + "-run"; }
-Json labels_of(const std::string& run) {
-  return {{"app.kubernetes.io/name", "reckon"},
-          {"app.kubernetes.io/instance", run},
-          {"app.kubernetes.io/managed-by", "reckon"}};
-}
-
 std::string text_of(const Json& object, const char* key) {
   const auto at = object.find(key);
   return at != object.end() && at->is_string() ? at->get<std::string>() : "";
@@ -58,10 +52,32 @@ std::vector<KeptInterruption> interruptions_of(const std::string& text) {
   return kept;
 }
 
+/// Deletes objects of the run that who may not delete them could not make.
+std::string delete_if_allowed(const Kubectl& kubectl, const std::string& run, const char* kind) {
+  try {
+    return kubectl.run(
+        {"delete", kind, "--selector", selector_of(run), "--ignore-not-found", "--wait=false"});
+  } catch (const KubectlError& error) {
+    if (error.failure() != KubectlFailure::forbidden) throw;
+    return "";
+  }
+}
+
 }  // namespace
 
+Json labels_of_run(const std::string& run) {
+  return {{"app.kubernetes.io/name", "reckon"},
+          {"app.kubernetes.io/instance", run},
+          {"app.kubernetes.io/managed-by", "reckon"}};
+}
+
+Words phase_question(const std::string& run) {
+  return {"get", "configmap", object_of(run),
+          fmt::format("--output=jsonpath={{.metadata.annotations.{}}}", kPhase)};
+}
+
 void create_state(const Kubectl& kubectl, const RunState& state) {
-  const Json labels = labels_of(state.run);
+  const Json labels = labels_of_run(state.run);
   const Json map = {{"apiVersion", "v1"},
                     {"kind", "ConfigMap"},
                     {"metadata",
@@ -78,7 +94,7 @@ void renew_secret(const Kubectl& kubectl, const std::string& run, const SecretNa
   const Json secret = {{"apiVersion", "v1"},
                        {"kind", "Secret"},
                        {"type", "Opaque"},
-                       {"metadata", {{"name", name.object}, {"labels", labels_of(run)}}},
+                       {"metadata", {{"name", name.object}, {"labels", labels_of_run(run)}}},
                        {"stringData", {{name.key, JobSecret::random().text()}}}};
   kubectl.run({"delete", "secret", name.object, "--ignore-not-found"});
   kubectl.run({"create", "--filename", "-"}, secret.dump());
@@ -160,17 +176,13 @@ std::string delete_run(const Kubectl& kubectl, const std::string& run, bool with
                                 "jobs,pods,services,configmaps,serviceaccounts,"
                                 "networkpolicies.networking.k8s.io") +
                             (with_claim ? ",persistentvolumeclaims" : "");
-  const auto remove = [&](const std::string& what) {
-    return kubectl.run(
-        {"delete", what, "--selector", selector_of(run), "--ignore-not-found", "--wait=false"});
-  };
-  const std::string removed = remove(kinds);
-  try {
-    return removed + remove("secrets");
-  } catch (const KubectlError& error) {
-    if (error.failure() != KubectlFailure::forbidden) throw;
-    return removed;  // who may not delete secrets could not make one
-  }
+  return kubectl.run({"delete", kinds, "--selector", selector_of(run), "--ignore-not-found",
+                      "--wait=false"}) +
+         delete_if_allowed(kubectl, run, "secrets");
+}
+
+std::string delete_lease(const Kubectl& kubectl, const std::string& run) {
+  return delete_if_allowed(kubectl, run, "leases.coordination.k8s.io");
 }
 
 }  // namespace reckon::kubernetes

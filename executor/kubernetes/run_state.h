@@ -46,6 +46,11 @@ struct RunState {
   std::int64_t counted_from = 0;
 };
 
+/// Of all its objects.
+Json labels_of_run(const std::string& run);
+/// The words of a kubectl command that prints the run's phase.
+Words phase_question(const std::string& run);
+
 /// Throws KubectlError; a run of that name that is there already is a conflict.
 void create_state(const Kubectl& kubectl, const RunState& state);
 /// What its processes prove themselves by: a key of a Secret that their pods mount.
@@ -71,8 +76,10 @@ struct NewestAttempt {
 };
 std::optional<NewestAttempt> newest_attempt(const Kubectl& kubectl, const std::string& run);
 
-/// All objects of a run but its namespace, its claim and what lies there; a list of what was
-/// deleted, as kubectl says it.
+/// All objects of a run but its namespace, its claim and what lies there, and its launcher's Lease;
+/// a list of what was deleted, as kubectl says it.
 std::string delete_run(const Kubectl& kubectl, const std::string& run, bool with_claim);
+/// The last object of a run that is deleted. Likewise.
+std::string delete_lease(const Kubectl& kubectl, const std::string& run);
 
 }  // namespace reckon::kubernetes

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "executor/kubernetes/leftovers.h"
 #include "executor/kubernetes/watched_run.h"
 #include "sim/base/unit_text.h"
 
@@ -69,6 +70,11 @@ void WatchedRun::replace_node_of(int pod, const std::string& what) {
   const std::string& node = ranks_[std::size_t(pod)].node;
   const KubectlResult cordoned = kubectl_.attempt({"cordon", node}, {}, Seconds{30});
   if (!cordoned.good()) return say(fmt::format("node {} is not cordoned: {}", node, cordoned.err));
+  // For `reckon status`, which tells of it until somebody takes the node back.
+  kubectl_.attempt(
+      {"annotate", "node", node, "--overwrite",
+       fmt::format("{}={}/{}", kCordonedBy, kubectl_.name_space(), options_.state.run)},
+      {}, Seconds{30});
   DecisionRecord decision;
   decision.attempt = tracker_.attempt();
   decision.step = tracker_.steps_done();

@@ -174,3 +174,97 @@ TEST_CASE("pods of a node that is drained are told so, and change no bit of what
   CHECK(m.interruptions[0].cause == Interruption::maintenance);
   CHECK_THAT(m.interruptions[0].detail, Contains("was evicted: node1 is being drained"));
 }
+
+namespace {
+
+/// A program in kubectl's place that notes in "acts" who changed what, but for Leases.
+std::string noting_kubectl(const Workspace& w, const std::string& who) {
+  namespace fs = std::filesystem;
+  const std::string name = who + "-kubectl";
+  w.write(name,
+          "#!/bin/sh\ncase \" $* \" in\n  *\" --validate=false \"*) ;;\n"
+          "  *\" create \"* | *\" apply \"* | *\" annotate \"* | *\" patch \"* | "
+          "*\" delete \"*) echo " +
+              who + " \"$*\" >> '" + w.path("acts").string() + "' ;;\nesac\nexec kubectl \"$@\"\n");
+  fs::permissions(w.path(name), fs::perms::owner_all);
+  return "RECKON_KUBECTL='" + w.path(name).string() + "' ";
+}
+
+}  // namespace
+
+TEST_CASE("a second launcher that stands by takes over when the first is killed, and two never act",
+          "[.long]") {
+  constexpr int kSteps = 4000;
+  ClusterJob job("standby", kRing, 4, kSteps);
+  const Workspace& w = job.files();
+  BackgroundJob first(w,
+                      "job.yaml --replications 20 --claim checkpoints --checkpoint-steps 100 "
+                      "--retry-delay 1s --retries 20 --image " +
+                          job.cluster().image(),
+                      "first", "--on kubernetes",
+                      "env " + noting_kubectl(w, "first") + job.cluster().environment(),
+                      std::chrono::minutes(40));
+  REQUIRE(first.wait_for([&] {
+    const std::string text = read_all(w.path("first") / "measurements.jsonl");
+    return std::count(text.begin(), text.end(), '\n') > 500;
+  }));
+  job.set_variables(noting_kubectl(w, "second"));
+  job.start("--attach standby", "second");
+  REQUIRE(job.comes_to_say("standby is held by the launcher on "));
+  CHECK_THAT(job.reckon("status standby --on kubernetes").out,
+             Contains("which renewed its lease at"));
+  // It stands still, as a machine that sleeps does: to others it is dead, and it comes back.
+  first.signal(SIGSTOP);
+  REQUIRE(job.comes_to_say("standby is taken over"));
+  job.kubectl("delete pod " + job.pod_of(2) + " --force --grace-period=0");
+  REQUIRE(job.comes_to_say("attempt 1: 4 pods"));
+  first.signal(SIGCONT);
+  REQUIRE(
+      first.wait_for([&] { return contains(first.errors(), "was taken over by the launcher"); }));
+  job.ends_well(kSteps);
+  CHECK(first.code() == 0);  // it stood by until the second had ended
+  CHECK_THAT(first.output(), Contains("standby: finished"));
+  CHECK(job.measured().interruptions.size() == 1);
+  const nlohmann::json lease = job.cluster().get("lease standby-launcher -n standby");
+  CHECK(lease.at("spec").at("leaseTransitions") == 3);  // the first, the second, the first again
+  CHECK(lease.at("spec").value("holderIdentity", "") == "");
+  // Behind what the second did first the first did nothing.
+  const std::string acts = read_all(w.path("acts"));
+  INFO(acts);
+  CHECK(acts.starts_with("first"));
+  CHECK(acts.find("\nsecond") != std::string::npos);
+  CHECK(acts.rfind("\nfirst") < acts.find("\nsecond"));
+}
+
+TEST_CASE("status tells what a killed launcher left and what it costs, until it is deleted",
+          "[.long]") {
+  ClusterJob job("orphan", kRing, 4, 1'000'000);
+  job.files().write("job.yaml", small_job("orphan", kRing, 1'000'000) +
+                                    "    - {name: here, role: worker, nodes: 4, machine: {vcpu: 1, "
+                                    "memory: 2GiB, network: 10Gbps, price: 0.90 USD/h}}\n");
+  job.start_new();
+  REQUIRE(wait_for([&] { return job.has_steps(200); }));
+  const std::string ask = "status --on kubernetes --namespace orphan";
+  CHECK_THAT(job.reckon(ask).out, Contains("no run has left anything in orphan"));
+  job.kill_launcher();
+  REQUIRE(wait_for([&] { return contains(job.reckon(ask).out, "nobody owns any more"); }));
+  const Output table = job.reckon(ask);
+  INFO(table.out << table.err);
+  CHECK_THAT(table.out, Contains("4 Jobs") && Contains("4 pods on node1") &&
+                            Contains("no launcher: the launcher on") &&
+                            Contains("only pods that nobody owns") &&
+                            Contains("0.90 USD an hour in all"));
+  const auto answer = nlohmann::json::parse(job.reckon(ask + " --format json").out);
+  CHECK(answer.at("leftovers_hourly_usd") == Approx(0.9));
+  CHECK(answer.at("leftovers").at(0).at("nodes") == nlohmann::json{"node1"});
+  CHECK_THAT(job.reckon("status orphan --on kubernetes").out,
+             Contains("--attach orphan` goes on with it"));
+  // Nobody holds its lease, so it is stopped from here.
+  CHECK(job.reckon("stop orphan --on kubernetes").code == 0);
+  const Output stopped = job.reckon(ask);
+  INFO(stopped.out);
+  CHECK_THAT(stopped.out, Contains("4 ended") && Contains("stopped") && Contains("0.00 USD an"));
+  CHECK(job.reckon("delete orphan --on kubernetes").code == 0);
+  CHECK(job.cluster().get("leases -n orphan").at("items").empty());
+  CHECK(wait_for([&] { return contains(job.reckon(ask).out, "no run has left anything"); }));
+}

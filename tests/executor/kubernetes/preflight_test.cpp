@@ -319,3 +319,13 @@ esac)");
   fake.write("state", R"({"data": {"interruptions": "[{\"record\": {\"record\": \"new\"}}, 1]"}})");
   CHECK(read_state(kubectl, "a")->interruptions.empty());
 }
+
+TEST_CASE("a cluster that forbids Leases is warned of: nothing keeps a second launcher away") {
+  Example e;
+  e.fake.write("may-not", "create leases.coordination.k8s.io\nupdate leases.coordination.k8s.io\n");
+  const PreflightAnswer answer = e.ask();
+  CHECK(answer.problems.empty());
+  REQUIRE(answer.warnings.size() == 1);
+  CHECK_THAT(answer.warnings[0].what,
+             Contains("you may not, in namespace ns: create leases, update leases; without"));
+}
