@@ -67,7 +67,7 @@ std::vector<PodView> newest_pods(const Target& target) {
   const auto newest = newest_attempt(target.kubectl, target.run);
   if (!newest) return {};
   const Json list =
-      target.kubectl.json({"get", "pods", "--selector", selector_of(target.run, newest->number)});
+      target.kubectl.json({"get", "pods", "--selector", selector_of(target.run, newest->objects)});
   std::vector<PodView> pods;
   for (const Json& pod : list.at("items")) pods.push_back(pod_view(pod));
   std::ranges::sort(pods, {}, &PodView::rank);
@@ -163,7 +163,7 @@ int stop_run(const Target& target) {
   // First the word, so that whoever watches does not start it again.
   set_phase(target.kubectl, target.run, RunPhase::stopping, "stopped on request");
   if (const auto newest = newest_attempt(target.kubectl, target.run))
-    end_attempt(target.kubectl, target.run, newest->number);
+    end_attempt(target.kubectl, target.run, newest->objects);
   if (!wait_for_end(target)) {
     print_error("reckon: pods of the run do not end; `reckon status` shows which\n");
     return kEnvironmentFailed;

@@ -70,7 +70,7 @@ Session::Session(const JobOptions& options, const Plan& plan, const PlanDigests&
       clock_(environment_.clock.value_or(RunClock::started_at(options.began))),
       directory_{options.out},
       interval_(planned_save_interval(plan, job_)) {
-  if (environment_.orders) environment_.attempt = attempt;  // the order's
+  if (environment_.takes_orders()) environment_.attempt = attempt;  // the order's
   if (options.out.empty()) return;
   create_directories_durably(directory_.root);
   if (!supervised()) take_up_log(attempt);
