@@ -200,8 +200,9 @@ WorkerIdentity identity_by(const TrainOrder& order, WorkerIdentity me) {
 }
 
 Orders orders_for(const RunEnvironment& environment, const WorkerIdentity& me) {
-  if (!environment.orders_file) return Orders(*environment.orders);
-  return {*environment.orders_file,
+  const auto file = orders_file();
+  if (!file) return Orders(*environment.orders);
+  return {*file,
           {.attempt = me.attempt, .rank = me.rank, .workers = me.workers, .master = me.master}};
 }
 
@@ -278,7 +279,7 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
   std::optional<Socket> listener;
   if (me.rank == 0 && environment.rendezvous) listener.emplace(*environment.rendezvous);
   const Prepared prepared{options, loaded, *source, secret};
-  if (environment.takes_orders()) return train_as_told(prepared, me, std::move(listener), environment);
+  if (environment.orders || orders_file()) return train_as_told(prepared, me, std::move(listener), environment);
   return train(prepared, job, me, std::move(listener), nullptr);
 }
 

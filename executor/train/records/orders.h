@@ -8,7 +8,7 @@
 #include "executor/train/checkpoint/durable_file.h"
 
 // What a process that outlives a start of its job, or stands by for one, is told by whoever watches
-// it: over a socket that it inherits (RunEnvironment::orders), or in a file (orders_file).
+// it: over a socket that it inherits (RunEnvironment::orders), or in a file (pod_orders.h).
 namespace reckon {
 
 /// To take part in a start of the job.
@@ -36,7 +36,7 @@ class Orders {
  public:
   /// Takes over what it inherited.
   explicit Orders(int inherited) : socket_(inherited) {}
-  /// Of a pod, which keeps its part: the file says the number of the start (pod_orders.h).
+  /// Of a pod, which keeps its part: the file says the number of the start.
   Orders(std::filesystem::path file, const TrainOrder& part)
       : file_(std::move(file)), part_(part) {}
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "sim/base/unit_text.h"
@@ -12,6 +13,12 @@ namespace {
 constexpr std::string_view kWaitsBehind = "reckon-worker: waits for an order; start left: ";
 
 }  // namespace
+
+std::optional<std::filesystem::path> orders_file() {
+  const char* file = std::getenv("RECKON_ORDERS_FILE");
+  return file != nullptr && *file != '\0' ? std::optional<std::filesystem::path>(file)
+                                          : std::nullopt;
+}
 
 std::optional<std::int64_t> read_start(const std::filesystem::path& file) {
   std::ifstream in(file);

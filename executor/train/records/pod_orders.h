@@ -15,6 +15,8 @@ namespace reckon {
 /// any pod was, so that a later launcher counts on from there.
 inline constexpr const char* kStartAnnotation = "reckon/start";
 
+/// Of a pod that takes orders: RECKON_ORDERS_FILE.
+std::optional<std::filesystem::path> orders_file();
 /// The start that the file names; nullopt: there is no such file yet, or it is empty.
 std::optional<std::int64_t> read_start(const std::filesystem::path& file);
 

@@ -15,7 +15,6 @@ namespace {
 constexpr const char* kAttempt = "RECKON_ATTEMPT";
 constexpr const char* kStarted = "RECKON_RUN_STARTED";
 constexpr const char* kSupervisor = "RECKON_SUPERVISOR";
-constexpr const char* kOrdersFile = "RECKON_ORDERS_FILE";
 constexpr const char* kStandsBy = "RECKON_STANDS_BY";
 constexpr const char* kRankOfWorker = "RECKON_RANK_OF_WORKER";
 constexpr const char* kMeeting = "RECKON_MEETING";
@@ -64,7 +63,6 @@ RunEnvironment RunEnvironment::read() {
   if (const auto descriptor = integer_of(kLockVariable)) e.lock = int(*descriptor);
   if (const auto descriptor = integer_of(kRendezvousVariable)) e.rendezvous = int(*descriptor);
   if (const auto descriptor = integer_of(kOrdersVariable)) e.orders = int(*descriptor);
-  if (const char* file = std::getenv(kOrdersFile)) e.orders_file = file;
   e.stands_by = integer_of(kStandsBy).value_or(0) == 1;
   if (const auto rank = integer_of(kRankOfWorker)) e.rank_of_worker = int(*rank);
   if (const char* place = std::getenv(kMeeting)) e.meeting = parse_host_port(place);

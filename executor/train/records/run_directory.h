@@ -73,16 +73,12 @@ struct RunEnvironment {
   std::optional<int> rendezvous;  // RECKON_RENDEZVOUS_FD: rank 0 listens there already, inherited
   /// RECKON_ORDERS_FD: it outlives a start of the job and then waits there (orders.h), inherited.
   std::optional<int> orders;
-  /// RECKON_ORDERS_FILE: likewise, of a pod (pod_orders.h).
-  std::optional<std::filesystem::path> orders_file;
   bool stands_by = false;  // RECKON_STANDS_BY=1: it has no part before an order gives it one
 
   // Of a rank of a worker that started its ranks itself (executor/launch/worker_ranks.h):
   std::optional<int> rank_of_worker;  // RECKON_RANK_OF_WORKER: among that worker's
   std::optional<HostPort> meeting;    // RECKON_MEETING: rank 0's rendezvous, where nobody names one
   std::optional<int> parent;          // RECKON_PARENT: process that it ends with
-
-  bool takes_orders() const { return orders || orders_file; }
 
   static RunEnvironment read();
   /// As variables, but for what is inherited, whose numbers differ from process to process.

@@ -179,7 +179,7 @@ void ClusterGang::follow_logs() {
 
 void ClusterGang::on_line(std::size_t rank, std::string_view line) {
   last_line_ = Clock::now();
-  if (options_.stays && seated_ && !left_ && parse_waiting_line(line) == start_)
+  if (options_.stays && !left_ && parse_waiting_line(line) == start_)
     left_ = Left{int(rank), Clock::now()};
   const auto at = parse_time(members_[rank].log->last_time());
   if (!line.starts_with("{\"record\":")) members_[rank].last_words = line;

@@ -100,7 +100,9 @@ bool ClusterGang::start_is_over() const {
 /// Who has left the start without a pod's being lost has lost the others all the same: a connection
 /// broke, or somebody did not come to meet.
 void ClusterGang::look_for_leavers() {
-  if (left_ && !broken_ && since(left_->at) > options_.grace) broken_ = Clock::now();
+  if (!left_ || broken_ || since(left_->at) <= options_.grace) return;
+  const auto is_leaving = [](const Member& m) { return m.pod && m.pod->deleting && !m.ended(); };
+  if (std::ranges::none_of(members_, is_leaving)) broken_ = Clock::now();
 }
 
 }  // namespace reckon::kubernetes
