@@ -141,7 +141,8 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
 bool goes_on_in_pods(const Plan& plan) {
   const PlannedWorkload& job = plan.only_job();
   return job.restart && job.restart->kind == RestartKind::in_place && !job.strategy.servers &&
-         ranks_of_worker(job.strategy) == 1 && !computing_pools(plan).front()->accelerator;
+         ranks_of_worker(job.strategy) == 1 && !job.checkpoint.local &&
+         !computing_pools(plan).front()->accelerator;
 }
 
 Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes, WatchedPods watched) {
@@ -152,7 +153,8 @@ Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes, WatchedP
     const bool in_place = job.restart->kind == RestartKind::in_place;
     const char* where = !in_place                ? "reckon run on one machine does"
                         : watched == WatchedPods::no ? "under reckon run --on kubernetes they do"
-                                                 : "pods of one rank each, on CPUs, do";
+                                                 : "pods of one rank each, on CPUs and with checkpoints in the "
+                                                   "storage alone, do";
     problems.add(fmt::format("pods of reckon-worker do not restart {} here: after a loss all of "
                              "them start again from the last checkpoint; {}",
                              to_text(job.restart->kind), where),

@@ -18,7 +18,8 @@ Diagnostics leaves_accelerators_idle(const Plan& plan);
 
 /// Whoever watches pods gives them orders, by which some jobs go on in place.
 enum class WatchedPods { no, yes };
-/// A job whose pods, watched, go on in place: in_place, of workers on CPUs that are one rank each.
+/// A job whose pods, watched, go on in place: in_place, of workers on CPUs that are one
+/// rank each and save in the storage alone.
 bool goes_on_in_pods(const Plan& plan);
 
 /// What of its restarts pods do not do: they start again all together, but for goes_on_in_pods();

@@ -4,7 +4,6 @@
 
 #include "executor/comm/errors.h"
 #include "executor/kubernetes/fake_kubectl.h"
-#include "exchange/kubernetes/kubernetes.h"
 #include "executor/train/records/pod_orders.h"
 
 // Starts of a job whose pods stay, by what a cluster says of them and what it is told.
@@ -125,8 +124,4 @@ TEST_CASE("a pod that was not told the start that the others are in was made whi
   CHECK(end.culprit == 1);
   CHECK(end.reason == "rank 1 was deleted while nobody watched");
   CHECK_THAT(fake.read("said"), !Contains("annotate"));
-}
-
-TEST_CASE("the annotation that is written is the one that pods read") {
-  CHECK(std::string(kStartAnnotation) == kPodStartAnnotation);
 }
