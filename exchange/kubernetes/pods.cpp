@@ -234,8 +234,7 @@ Json volumes_of(const Job& job, const PodGroup& group) {
     all.push_back(
         {{"name", "orders"},
          {"downwardAPI",
-          {{"items",
-            Json::array({{{"path", "start"}, {"fieldRef", {{"fieldPath", path}}}}})}}}});
+          {{"items", Json::array({{{"path", "start"}, {"fieldRef", {{"fieldPath", path}}}}})}}}});
   }
   // It outlives the pods: those of the next attempt find on a node what was saved there.
   if (uses_node_directory(job))

@@ -124,9 +124,9 @@ class WatchedRun {
   std::size_t taken_up_ = 0;  // so many of earlier launchers' are dealt with
   FruitlessStarts fruitless_;
   std::unique_ptr<StandingPods> standing_;  // nullptr: none yet, or pods end with an attempt
-  std::unique_ptr<PodMetrics> metrics_;  // of the first rank
-  bool first_is_ending_ = false;         // somebody ends its pod
-  std::string metrics_trouble_;          // what was said of it
+  std::unique_ptr<PodMetrics> metrics_;     // of the first rank
+  bool first_is_ending_ = false;            // somebody ends its pod
+  std::string metrics_trouble_;             // what was said of it
   // The newest that is known: now, and when the attempt began.
   std::optional<std::int64_t> checkpoint_, checkpoint_before_;
   std::chrono::steady_clock::time_point shown_{};

@@ -82,10 +82,11 @@ void WatchedRun::replace_node_of(int pod, const std::string& what) {
       fmt::format("node {} is cordoned ('kubectl uncordon {}' takes it back), and its pod ends "
                   "behind a checkpoint",
                   node, node));
-  const KubectlResult pods = kubectl_.attempt(
-      {"delete", "pod", "--selector", selector_of(options_.state.run, tracker_.attempt()),
-       "--field-selector", "spec.nodeName=" + node, "--wait=false"},
-      {}, Seconds{60});
+  const std::int64_t objects = standing_ ? standing_->objects() : tracker_.attempt();
+  const KubectlResult pods =
+      kubectl_.attempt({"delete", "pod", "--selector", selector_of(options_.state.run, objects),
+                        "--field-selector", "spec.nodeName=" + node, "--wait=false"},
+                       {}, Seconds{60});
   if (!pods.good()) say(fmt::format("its pod is not deleted: {}", pods.err));
 }
 

@@ -151,10 +151,11 @@ Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes, WatchedP
   const bool goes_on = watched == WatchedPods::yes && goes_on_in_pods(plan);
   if (job.restart && job.restart->kind != RestartKind::full && !goes_on) {
     const bool in_place = job.restart->kind == RestartKind::in_place;
-    const char* where = !in_place                ? "reckon run on one machine does"
-                        : watched == WatchedPods::no ? "under reckon run --on kubernetes they do"
-                                                 : "pods of one rank each, on CPUs and with checkpoints in the "
-                                                   "storage alone, do";
+    const char* where = !in_place ? "reckon run on one machine does"
+                        : watched == WatchedPods::no
+                            ? "under reckon run --on kubernetes they do"
+                            : "pods of one rank each, on CPUs and with checkpoints in the "
+                              "storage alone, do";
     problems.add(fmt::format("pods of reckon-worker do not restart {} here: after a loss all of "
                              "them start again from the last checkpoint; {}",
                              to_text(job.restart->kind), where),

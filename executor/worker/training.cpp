@@ -252,6 +252,17 @@ int train_as_told(const Prepared& prepared, WorkerIdentity me, std::optional<Soc
   }
 }
 
+/// The pod that this one comes in place of may still be saving.
+RunLock lock_of_pod(const std::filesystem::path& directory) {
+  constexpr std::chrono::minutes kLongestNotice{3};
+  const auto until = std::chrono::steady_clock::now() + kLongestNotice;
+  while (!stop_requested() && std::chrono::steady_clock::now() < until) {
+    if (auto lock = RunLock::if_free(directory)) return std::move(*lock);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  return RunLock(directory);  // says who has it
+}
+
 }  // namespace
 
 int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me) {
@@ -274,12 +285,13 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
     lock.emplace(*environment.lock);
   } else if (!options.out.empty() && me.rank == 0) {
     create_directories_durably(options.out);
-    lock.emplace(options.out);
+    lock.emplace(orders_file() ? lock_of_pod(options.out) : RunLock(options.out));
   }
   std::optional<Socket> listener;
   if (me.rank == 0 && environment.rendezvous) listener.emplace(*environment.rendezvous);
   const Prepared prepared{options, loaded, *source, secret};
-  if (environment.orders || orders_file()) return train_as_told(prepared, me, std::move(listener), environment);
+  if (environment.orders || orders_file())
+    return train_as_told(prepared, me, std::move(listener), environment);
   return train(prepared, job, me, std::move(listener), nullptr);
 }
 

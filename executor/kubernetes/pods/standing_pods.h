@@ -23,8 +23,8 @@ class StandingPods {
   StandingPods& operator=(const StandingPods&) = delete;
 
   /// From waiting for the pods to the end of the job, or the loss of a pod, after which the others
-  /// are there. A start that an earlier launcher began is watched. Throws KubectlError for what does
-  /// not pass by itself.
+  /// are there. A start that an earlier launcher began is watched. Throws KubectlError for what
+  /// does not pass by itself.
   GangEnd run(std::int64_t start, const std::function<StopRequest()>& stop);
   /// False: pods are done or were ended, and nobody makes them again.
   bool can_go_on() const;

@@ -71,11 +71,12 @@ ClusterGangOptions two_standing() {
 
 TEST_CASE("a start that lost a pod leaves the others, and the next is ordered when all run") {
   const FakeKubectl fake(kStandingCluster);
-  const Json first = standing_pod(0, "a", "Running", ""), lost = standing_pod(1, "a", "Running", "");
+  const Json first = standing_pod(0, "a", "Running", "");
+  const Json lost = standing_pod(1, "a", "Running", "");
   fake.write("log-0", "");
   fake.write("pods", pod_list(first, lost));
-  fake.write("first", pod_event("DELETED", lost) +
-                          pod_event("ADDED", standing_pod(1, "b", "Running", "")));
+  fake.write("first",
+             pod_event("DELETED", lost) + pod_event("ADDED", standing_pod(1, "b", "Running", "")));
   fake.write("second", pod_event("MODIFIED", standing_pod(0, "a", "Succeeded", "1")) +
                            pod_event("MODIFIED", standing_pod(1, "b", "Succeeded", "1")));
   const Kubectl kubectl = fake.kubectl();
@@ -98,13 +99,11 @@ TEST_CASE("a rank that left a start although no pod is lost has lost the others"
   const FakeKubectl fake(kStandingCluster);
   fake.write("log-0", "2026-11-22T03:00:01Z " + waiting_line(-1) +  // before its first start
                           "2026-11-22T03:00:02Z " + waiting_line(0));
-  fake.write("pods", pod_list(standing_pod(0, "a", "Running", ""),
-                              standing_pod(1, "a", "Running", "")));
   fake.write("first", "");
   const Kubectl kubectl = fake.kubectl();
   // Both were told start 0 by a launcher before, so that the log is not ahead of the order.
-  fake.write("pods", pod_list(standing_pod(0, "a", "Running", "0"),
-                              standing_pod(1, "a", "Running", "0")));
+  fake.write("pods",
+             pod_list(standing_pod(0, "a", "Running", "0"), standing_pod(1, "a", "Running", "0")));
   StandingPods pods(kubectl, two_standing(), {});
   const GangEnd end = pods.run(0, {});
   CHECK(end.code == kExitLostPeer);
@@ -112,12 +111,12 @@ TEST_CASE("a rank that left a start although no pod is lost has lost the others"
   CHECK(pods.can_go_on());
 }
 
-TEST_CASE("a pod that was not told the start that the others are in was made while nobody watched") {
+TEST_CASE("a pod that was not told the start of the others was made while nobody watched") {
   const FakeKubectl fake(kStandingCluster);
   fake.write("log-0", "");
   fake.write("first", "");
-  fake.write("pods", pod_list(standing_pod(0, "a", "Running", "3"),
-                              standing_pod(1, "b", "Running", "")));
+  fake.write("pods",
+             pod_list(standing_pod(0, "a", "Running", "3"), standing_pod(1, "b", "Running", "")));
   const Kubectl kubectl = fake.kubectl();
   StandingPods pods(kubectl, two_standing(), {});
   const GangEnd end = pods.run(3, {});

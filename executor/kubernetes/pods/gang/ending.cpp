@@ -20,7 +20,8 @@ void ClusterGang::judge() {
   const auto passed = [&](const std::optional<Clock::time_point>& moment) {
     return moment && since(*moment) > options_.grace;
   };
-  if (asked_ || hopeless_ || (breaks && !options_.stays && passed(broken_)) || passed(first_ended_)) end_others();
+  if (asked_ || hopeless_ || (breaks && !options_.stays && passed(broken_)) || passed(first_ended_))
+    end_others();
   if (kill_at_ && Clock::now() >= *kill_at_) kill_rest();
 }
 
