@@ -48,7 +48,7 @@ TEST_CASE("an order gives a process its part, and rank 0 the socket at which the
 }
 
 TEST_CASE("a pod takes each start that its file names once, a later one alone, with its own part") {
-  const Scratch scratch;
+  const test::Scratch scratch;
   const auto file = scratch.path() / "start";
   CHECK(!read_start(file));
   std::ofstream(file) << "";  // its annotation is not there yet
