@@ -45,7 +45,7 @@ std::vector<kubernetes::PodView> newest_pods(const ClusterTarget& target) {
   const auto newest = newest_attempt(target.kubectl, target.run);
   if (!newest) return {};
   const Json list =
-      target.kubectl.json({"get", "pods", "--selector", selector_of(target.run, newest->number)});
+      target.kubectl.json({"get", "pods", "--selector", selector_of(target.run, newest->objects)});
   std::vector<PodView> pods;
   for (const Json& pod : list.at("items")) pods.push_back(pod_view(pod));
   std::ranges::sort(pods, {}, &PodView::rank);
@@ -140,7 +140,7 @@ int stop_run(const ClusterTarget& target) {
   if (const auto over = phase_if_over(target)) return say_stopped(target, *over);
   const Kubectl kubectl = lease.guarded();
   if (const auto newest = newest_attempt(kubectl, target.run))
-    end_attempt(kubectl, target.run, newest->number);
+    end_attempt(kubectl, target.run, newest->objects);
   if (!wait_for_end(target)) return pods_do_not_end();
   set_phase(kubectl, target.run, RunPhase::stopped, "stopped on request");
   return say_stopped(target, RunPhase::stopped);

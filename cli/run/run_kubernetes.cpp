@@ -14,6 +14,7 @@
 #include "executor/kubernetes/kubernetes_run.h"
 #include "executor/kubernetes/preflight.h"
 #include "executor/train/stop_signal.h"
+#include "executor/train/trainable.h"
 #include "report/json.h"
 #include "report/rank_table.h"
 #include "report/run/metrics.h"
@@ -47,7 +48,8 @@ class ClusterCommand {
     artifact_ = for_cluster(artifact_of(std::move(loaded), file, options), catalog);
     if (const auto code = forecast(options)) return *code;
     keep_save_interval(artifact_.plan, *forecast_);
-    const Diagnostics not_trained = not_trained_in_pods(artifact_, file, options.node_directory);
+    const Diagnostics not_trained =
+        not_trained_in_pods(artifact_, file, options.node_directory, WatchedPods::yes);
     if (!artifact_.container && asked_.image.empty())
       throw UsageError(
           "--image is missing: the image with reckon-worker, where the cluster's nodes can pull "
@@ -157,11 +159,12 @@ class ClusterCommand {
     how.first_attempt = !newest ? 0 : newest->number + (over ? 1 : 0);
     const int pods = plan().only_job().strategy.workers + plan().only_job().strategy.server_count();
     // Fewer than all: the launcher that made them was lost in between.
+    how.objects = newest ? newest->objects : 0;
     how.secret_is_there = newest && !over;
     how.first_is_there = newest && !over && newest->pods_wanted == pods;
     how.state = std::move(state);
     if (resume) {
-      if (newest) end_attempt(kubectl, how.state.run, newest->number);
+      if (newest) end_attempt(kubectl, how.state.run, newest->objects);
       resume_state(kubectl, how.state.run, how.first_attempt);
       how.state.counted_from = how.first_attempt;
     }
@@ -177,6 +180,7 @@ class ClusterCommand {
   }
 
   const Plan& plan() const { return artifact_.plan; }
+  bool pods_stay() const { return !artifact_.container && goes_on_in_pods(plan()); }
 
   /// The exit code, where there is nothing to run.
   std::optional<int> forecast(const RunOptions& options) {
@@ -193,6 +197,7 @@ class ClusterCommand {
     manifest.name_space = kubectl.name_space();
     manifest.make_namespace = !facts.namespace_exists;
     manifest.watched = true;
+    manifest.standing = pods_stay();
     manifest.run_started = state.started;
     manifest.arguments = worker_words(options);
     return manifest;
@@ -214,7 +219,8 @@ class ClusterCommand {
                         .makes_claim = options.claim.empty() && options.bucket.empty(),
                         .makes_secret = needs_kubernetes_secret(artifact_),
                         .makes_run = makes_run,
-                        .cordons = options.cordon_slow};
+                        .cordons = options.cordon_slow,
+                        .stays = pods_stay()};
     if (artifact_.container)
       q.reads_metrics = progress_of(*artifact_.container).prometheus().has_value();
     for (const PlannedPool& pool : plan().pools) q.autoscaling = q.autoscaling || pool.autoscaling;
@@ -230,6 +236,7 @@ class ClusterCommand {
       how.secret = {.object = kubernetes_secret_name(run), .key = kKubernetesSecretKey};
     if (artifact_.container) how.foreign = progress_of(*artifact_.container);
     how.digests = digests_of(artifact_);
+    how.stays = pods_stay();
     how.retry = retry_of(options, plan().retry);
     how.notice = options.notice;
     how.cordon_slow = options.cordon_slow;

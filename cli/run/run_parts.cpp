@@ -148,11 +148,12 @@ Diagnostics not_trained_by_worker(const RunArtifact& artifact, const std::string
 }
 
 Diagnostics not_trained_in_pods(const RunArtifact& artifact, const std::string& file,
-                                const std::string& node_directory) {
+                                const std::string& node_directory, WatchedPods watched) {
   if (artifact.container) return {};
   Diagnostics all = not_trained_by_worker(artifact, file);
   for (Diagnostic& idle : leaves_accelerators_idle(artifact.plan)) all.push_back(std::move(idle));
-  for (Diagnostic& other : restarts_otherwise_in_pods(artifact.plan, !node_directory.empty()))
+  for (Diagnostic& other :
+       restarts_otherwise_in_pods(artifact.plan, !node_directory.empty(), watched))
     all.push_back(std::move(other));
   for (Diagnostic& one : all) one.at.file = file;
   return all;

@@ -31,7 +31,11 @@ Json job_spec(const Job& job, const PodGroup& group, std::optional<int> rank) {
   spec["completions"] = pods;
   spec["parallelism"] = pods;
   if (!rank) spec["completionMode"] = "Indexed";
-  spec["backoffLimit"] = job.options->watched ? 0 : job.cluster->retry.backoff_limit;
+  // Who watches standing pods counts what they end with, and ends the job.
+  constexpr int kNoLimit = 1'000'000;
+  spec["backoffLimit"] = job.options->standing  ? kNoLimit
+                         : job.options->watched ? 0
+                                                : job.cluster->retry.backoff_limit;
   Json pod = pod_template(job, group, rank, true);
   if (job.options->minor >= kPodFailurePolicy && !job.options->watched)
     spec["podFailurePolicy"] = failure_policy(pod.at("spec").at("containers"));

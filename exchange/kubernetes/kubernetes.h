@@ -45,6 +45,9 @@ struct KubernetesExport {
   /// Somebody watches the job and makes the next attempt when one of its pods is lost (`reckon
   /// run`): the cluster starts nothing again, and reckon-worker prints its measurements.
   bool watched = false;
+  /// Watched, of reckon-worker: a pod that is lost is made again alone, whatever it ended with; its
+  /// processes wait for an order in kOrdersFile, the others keep their pods.
+  bool standing = false;
   /// Of the Secret that is then among the documents; "": it is made apart, and they name it alone.
   std::string job_secret;
   std::string run_started;  // watched: of the first attempt, 2026-12-04T18:00:00.123Z
@@ -63,6 +66,9 @@ std::string kubernetes_secret_name(std::string_view run);
 /// What a pod's reckon-worker reads, and its key in the ConfigMap.
 inline constexpr const char* kMountedPlan = "/plan/plan.reckon";
 inline constexpr const char* kMountedFiles = "/plan";
+/// What a standing pod reads its orders from: its annotation kPodStartAnnotation.
+inline constexpr const char* kOrdersFile = "/orders/start";
+inline constexpr const char* kPodStartAnnotation = "reckon/start";
 inline constexpr const char* kPlanKey = "plan.reckon";
 inline constexpr const char* kKubernetesSecretKey = "job.secret";
 /// Keys of KubernetesExport::store_secret, by the names of Amazon's tools: what it must have, and

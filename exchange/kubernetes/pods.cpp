@@ -29,6 +29,7 @@ Json variable(const std::string& name, const std::string& value) {
 
 constexpr const char* kSecretDirectory = "/secret";
 constexpr const char* kNodeDirectory = "/node";
+constexpr const char* kOrdersDirectory = "/orders";  // of kOrdersFile
 
 /// Besides the storage; a program of one's own does what it does.
 bool has_node_checkpoints(const Job& job) {
@@ -112,6 +113,7 @@ void add_wiring(Json& environment, const Job& job, const PodGroup& group, std::o
   if (job.options->watched) {
     environment.push_back(variable("RECKON_ATTEMPT", std::to_string(job.options->attempt)));
     environment.push_back(variable("RECKON_RUN_STARTED", job.options->run_started));
+    if (job.options->standing) environment.push_back(variable("RECKON_ORDERS_FILE", kOrdersFile));
   }
   add_index(environment, job, group, rank);
   if (job.workers + job.servers < 2) return;
@@ -191,6 +193,9 @@ Json worker_container(const Job& job, const PodGroup& group, std::optional<int> 
   if (has_secret(job))
     c["volumeMounts"].push_back(
         {{"name", "secret"}, {"mountPath", kSecretDirectory}, {"readOnly", true}});
+  if (job.options->standing)
+    c["volumeMounts"].push_back(
+        {{"name", "orders"}, {"mountPath", kOrdersDirectory}, {"readOnly", true}});
   if (uses_node_directory(job))
     c["volumeMounts"].push_back({{"name", "node"}, {"mountPath", kNodeDirectory}});
   return c;
@@ -224,6 +229,13 @@ Json volumes_of(const Job& job, const PodGroup& group) {
         {{"name", "secret"},
          {"secret",
           {{"secretName", kubernetes_secret_name(job.run)}, {"defaultMode", kOwnerReads}}}});
+  if (job.options->standing) {
+    const std::string path = fmt::format("metadata.annotations['{}']", kPodStartAnnotation);
+    all.push_back(
+        {{"name", "orders"},
+         {"downwardAPI",
+          {{"items", Json::array({{{"path", "start"}, {"fieldRef", {{"fieldPath", path}}}}})}}}});
+  }
   // It outlives the pods: those of the next attempt find on a node what was saved there.
   if (uses_node_directory(job))
     all.push_back({{"name", "node"},

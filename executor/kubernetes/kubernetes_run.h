@@ -24,6 +24,7 @@ struct KubernetesRunOptions {
   RunState state;
   bool create = true;
   std::int64_t first_attempt = 0;
+  std::int64_t objects = 0;     // attempt that those pods are labelled with
   bool first_is_there = false;  // its pods were made by an earlier launcher
   /// Made anew before the first attempt that is started from here; nullopt: the pods want none.
   std::optional<SecretName> secret;
@@ -34,6 +35,8 @@ struct KubernetesRunOptions {
   RetryRules retry;
   /// The program is the user's own, and tells of its progress in this way; nullopt: reckon-worker.
   std::optional<ProgressReader> foreign;
+  /// Pods outlive a start (StandingPods). The manifests are of such pods.
+  bool stays = false;
   Seconds notice{30};
   bool cordon_slow = false;  // the node of a rank that is slow beyond its kind is replaced
   Seconds pending_deadline{900};

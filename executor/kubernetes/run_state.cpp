@@ -7,6 +7,7 @@
 
 #include "executor/comm/rendezvous/job_secret.h"
 #include "executor/kubernetes/pods/cluster_gang.h"
+#include "executor/train/records/pod_orders.h"
 #include "sim/base/text/base64.h"
 #include "sim/base/unit_text.h"
 
@@ -164,9 +165,12 @@ std::optional<NewestAttempt> newest_attempt(const Kubectl& kubectl, const std::s
     const Json labels = job.value(Json::json_pointer("/metadata/labels"), Json::object());
     const auto number = parse_integer(text_of(labels, "reckon/attempt"));
     if (!number) continue;
-    if (!newest || *number > newest->number) newest = NewestAttempt{*number, 0};
-    if (*number == newest->number)
-      newest->pods_wanted += job.value(Json::json_pointer("/spec/parallelism"), 1);
+    if (!newest || *number > newest->objects) newest = NewestAttempt{*number, *number, 0};
+    if (*number != newest->objects) continue;
+    const Json notes = job.value(Json::json_pointer("/metadata/annotations"), Json::object());
+    if (const auto start = parse_integer(text_of(notes, kStartAnnotation)))
+      newest->number = std::max<std::int64_t>(newest->number, *start);
+    newest->pods_wanted += job.value(Json::json_pointer("/spec/parallelism"), 1);
   }
   return newest;
 }

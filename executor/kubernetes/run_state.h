@@ -72,7 +72,8 @@ void set_interruptions(const Kubectl& kubectl, const std::string& run,
 /// The Jobs of a run's newest attempt.
 struct NewestAttempt {
   std::int64_t number = 0;
-  int pods_wanted = 0;  // 0: its Jobs were told to end
+  std::int64_t objects = 0;  // by which they are labelled: less, where the pods stayed since
+  int pods_wanted = 0;       // 0: its Jobs were told to end
 };
 std::optional<NewestAttempt> newest_attempt(const Kubectl& kubectl, const std::string& run);
 

@@ -77,6 +77,7 @@ RunEnd WatchedRun::run() {
   events.gang.tick = [this] { show(); };
   RunEnd end;
   end.end = supervise(how, events, stop_);
+  if (end.end.verdict != Verdict::finished) end_standing();
   record_end(end.end);
   end.status = tracker_.at(clock_.now());
   end.checkpoint = checkpoint_;
@@ -151,14 +152,9 @@ void WatchedRun::read_log(const PodView& pod) {
 }
 
 GangEnd WatchedRun::run_attempt(std::int64_t attempt) {
+  if (options_.stays) return run_standing(attempt);
   const bool there = options_.first_is_there && attempt == options_.first_attempt;
-  if (!there) {
-    say(fmt::format("attempt {}: {} pods", attempt, names_.size()));
-    make_secret();
-    patient([&] {
-      return kubectl_.run({"apply", "--filename", "-"}, options_.manifests(attempt), kManyObjects);
-    });
-  }
+  if (!there) make_pods(attempt);
   if (foreign_) foreign_->begin(attempt, Seconds{0});
   GangEnd end = watch_cluster_gang(kubectl_, gang(attempt), gang_events(attempt), stop_);
   if (foreign_) end_of_foreign(end);
@@ -175,6 +171,46 @@ GangEnd WatchedRun::run_attempt(std::int64_t attempt) {
     end.reason = "stopped on request";
   }
   return end;
+}
+
+void WatchedRun::make_pods(std::int64_t attempt) {
+  say(fmt::format("attempt {}: {} pods", attempt, names_.size()));
+  make_secret();
+  patient([&] {
+    return kubectl_.run({"apply", "--filename", "-"}, options_.manifests(attempt), kManyObjects);
+  });
+}
+
+GangEnd WatchedRun::run_standing(std::int64_t attempt) {
+  const bool there = options_.first_is_there && attempt == options_.first_attempt;
+  if (standing_ && !standing_->can_go_on()) end_standing();
+  if (!standing_) {
+    if (!there) make_pods(attempt);
+    ClusterGangOptions how = gang(attempt);
+    how.attempt = there ? options_.objects : attempt;
+    how.stays = true;
+    standing_ = std::make_unique<StandingPods>(kubectl_, std::move(how), gang_events(attempt));
+  }
+  GangEnd end = standing_->run(attempt, stop_);
+  if (end.code == 0) return end;
+  if (!end.asked) on_break(attempt, end);
+  if (!end.asked && stopped_from_elsewhere()) {
+    interruptions_.drop(attempt);
+    end.asked = true;
+    end.code = kExitStoppedOnRequest;
+    end.reason = "stopped on request";
+  }
+  if (end.asked || verdict_on(end) != Verdict::retry) end_standing();
+  return end;
+}
+
+void WatchedRun::end_standing() {
+  if (!standing_) return;
+  patient([&] {
+    end_attempt(kubectl_, options_.state.run, standing_->objects());
+    return 0;
+  });
+  standing_.reset();
 }
 
 void WatchedRun::make_secret() {

@@ -16,6 +16,7 @@
 #include "executor/kubernetes/kubernetes_run.h"
 #include "executor/kubernetes/pods/pod_metrics.h"
 #include "executor/kubernetes/pods/pod_times.h"
+#include "executor/kubernetes/pods/standing_pods.h"
 #include "executor/launch/foreign_program.h"
 #include "executor/train/stop_signal.h"
 #include "sim/measurement/slow_ranks.h"
@@ -59,6 +60,10 @@ class WatchedRun {
   void take_up_interruptions(std::int64_t before);
   void read_log(const PodView& pod);
   GangEnd run_attempt(std::int64_t attempt);
+  /// Of pods that stay: the next start with those that are there, else of new ones.
+  GangEnd run_standing(std::int64_t attempt);
+  void make_pods(std::int64_t attempt);
+  void end_standing();
   void make_secret();
   void end_of_foreign(GangEnd& end);
   bool stopped_from_elsewhere();
@@ -118,9 +123,10 @@ class WatchedRun {
   InterruptionLog interruptions_;
   std::size_t taken_up_ = 0;  // so many of earlier launchers' are dealt with
   FruitlessStarts fruitless_;
-  std::unique_ptr<PodMetrics> metrics_;  // of the first rank
-  bool first_is_ending_ = false;         // somebody ends its pod
-  std::string metrics_trouble_;          // what was said of it
+  std::unique_ptr<StandingPods> standing_;  // nullptr: none yet, or pods end with an attempt
+  std::unique_ptr<PodMetrics> metrics_;     // of the first rank
+  bool first_is_ending_ = false;            // somebody ends its pod
+  std::string metrics_trouble_;             // what was said of it
   // The newest that is known: now, and when the attempt began.
   std::optional<std::int64_t> checkpoint_, checkpoint_before_;
   std::chrono::steady_clock::time_point shown_{};

@@ -88,10 +88,11 @@ void WatchedRun::replace_node_of(int pod, const std::string& what) {
       fmt::format("node {} is cordoned ('kubectl uncordon {}' takes it back), and its pod ends "
                   "behind a checkpoint",
                   node, node));
-  const KubectlResult pods = kubectl_.attempt(
-      {"delete", "pod", "--selector", selector_of(options_.state.run, tracker_.attempt()),
-       "--field-selector", "spec.nodeName=" + node, "--wait=false"},
-      {}, Seconds{60});
+  const std::int64_t objects = standing_ ? standing_->objects() : tracker_.attempt();
+  const KubectlResult pods =
+      kubectl_.attempt({"delete", "pod", "--selector", selector_of(options_.state.run, objects),
+                        "--field-selector", "spec.nodeName=" + node, "--wait=false"},
+                       {}, Seconds{60});
   if (!pods.good()) say(fmt::format("its pod is not deleted: {}", pods.err));
 }
 
@@ -99,7 +100,7 @@ void WatchedRun::on_start(const RunRecord& run) {
   tracker_.go_on_from(run.first_step);
   settle(run.first_step);
   // It was there before: one that an earlier launcher saw, or nobody.
-  if (foreign_ || run.first_step <= checkpoint_.value_or(0)) return;
+  if (foreign_ || options_.stays || run.first_step <= checkpoint_.value_or(0)) return;
   checkpoint_ = checkpoint_before_ = run.first_step;
 }
 
@@ -178,7 +179,7 @@ KeptInterruption WatchedRun::interruption(std::int64_t attempt, const GangEnd& e
   r.at = clock_.now();
   if (r.cause != Interruption::failure) r.notice = options_.notice;
   r.detail = end.reason;
-  kept.open = foreign_ && !checkpoint_;
+  kept.open = options_.stays || (foreign_ && !checkpoint_);
   kept.done = tracker_.steps_done();
   kept.step = tracker_.at(r.at).step;
   if (!kept.open) r.lost_steps = std::max<std::int64_t>(0, kept.done - checkpoint_.value_or(0));

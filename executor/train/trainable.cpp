@@ -132,16 +132,30 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
   return std::move(problems.all);
 }
 
-Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes) {
+bool goes_on_in_pods(const Plan& plan) {
+  const PlannedWorkload& job = plan.only_job();
+  return job.restart && job.restart->kind == RestartKind::in_place && !job.strategy.servers &&
+         ranks_of_worker(job.strategy) == 1 && !job.checkpoint.local &&
+         !computing_pools(plan).front()->accelerator;
+}
+
+Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes, WatchedPods watched) {
   const PlannedWorkload& job = plan.only_job();
   Problems problems;
-  if (job.restart && job.restart->kind != RestartKind::full)
-    problems.add(
-        fmt::format("pods of reckon-worker do not restart {}: after a loss all of them start "
-                    "again from the last checkpoint; reckon run on one machine does",
-                    to_text(job.restart->kind)),
-        "--set 'workload.restart={kind: full}', or workload.container with a program of "
-        "yours that does");
+  const bool goes_on = watched == WatchedPods::yes && goes_on_in_pods(plan);
+  if (job.restart && job.restart->kind != RestartKind::full && !goes_on) {
+    const bool in_place = job.restart->kind == RestartKind::in_place;
+    const char* where = !in_place ? "reckon run on one machine does"
+                        : watched == WatchedPods::no
+                            ? "under reckon run --on kubernetes they do"
+                            : "pods of one rank each, on CPUs and with checkpoints in the "
+                              "storage alone, do";
+    problems.add(fmt::format("pods of reckon-worker do not restart {} here: after a loss all of "
+                             "them start again from the last checkpoint; {}",
+                             to_text(job.restart->kind), where),
+                 "--set 'workload.restart={kind: full}', or workload.container with a program of "
+                 "yours that does");
+  }
   if (job.checkpoint.local && !on_nodes)
     problems.add(
         "pods of reckon-worker save in the storage alone: workload.checkpoint.local needs a "

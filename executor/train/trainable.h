@@ -16,8 +16,16 @@ Diagnostics cannot_train(const Plan& plan);
 /// parameter servers. Empty as well where the plan has no accelerators.
 Diagnostics leaves_accelerators_idle(const Plan& plan);
 
-/// What of its restarts pods do not do: they start again all together, and what they saved on their
-/// nodes is there for the next only in a directory of the nodes (`on_nodes`: they have one).
-Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes = false);
+/// Whoever watches pods gives them orders, by which some jobs go on in place.
+enum class WatchedPods { no, yes };
+/// A job whose pods, watched, go on in place: in_place, of workers on CPUs that are one
+/// rank each and save in the storage alone.
+bool goes_on_in_pods(const Plan& plan);
+
+/// What of its restarts pods do not do: they start again all together, but for goes_on_in_pods();
+/// and what they saved on their nodes is there for the next only in a directory of the nodes
+/// (`on_nodes`: they have one).
+Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes = false,
+                                       WatchedPods watched = WatchedPods::no);
 
 }  // namespace reckon

@@ -11,6 +11,7 @@
 #include "executor/train/checkpoint/recovery.h"
 #include "executor/train/checkpoint/tensor_reader.h"
 #include "executor/train/recipe/recipe.h"
+#include "executor/train/records/pod_orders.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/standard_streams.h"
 #include "sim/base/unit_text.h"
@@ -70,7 +71,7 @@ Session::Session(const JobOptions& options, const Plan& plan, const PlanDigests&
       clock_(environment_.clock.value_or(RunClock::started_at(options.began))),
       directory_{options.out},
       interval_(planned_save_interval(plan, job_)) {
-  if (environment_.orders) environment_.attempt = attempt;  // the order's
+  if (environment_.orders || orders_file()) environment_.attempt = attempt;  // the order's
   if (options.out.empty()) return;
   create_directories_durably(directory_.root);
   if (!supervised()) take_up_log(attempt);

@@ -18,6 +18,7 @@
 #include "executor/train/pulled_tables.h"
 #include "executor/train/recipe/recipe.h"
 #include "executor/train/records/orders.h"
+#include "executor/train/records/pod_orders.h"
 #include "executor/train/records/progress.h"
 #include "executor/train/records/run_lock.h"
 #include "executor/train/stop_signal.h"
@@ -178,7 +179,10 @@ int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIden
     if (stay && started) hold_state(*stay, trainer);
     throw;
   }
-  if (session.regroups()) {
+  // A pod that is told to end saves with all others; they go on when there is another in its place.
+  const bool another_ends =
+      session.stopped() && stay && stay->orders.of_a_pod() && !stop_requested();
+  if (session.regroups() || another_ends) {
     stay->told = true;
     hold_state(*stay, trainer);
   }
@@ -195,20 +199,33 @@ WorkerIdentity identity_by(const TrainOrder& order, WorkerIdentity me) {
   return me;
 }
 
+Orders orders_for(const RunEnvironment& environment, const WorkerIdentity& me) {
+  const auto file = orders_file();
+  if (!file) return Orders(*environment.orders);
+  return {*file,
+          {.attempt = me.attempt, .rank = me.rank, .workers = me.workers, .master = me.master}};
+}
+
+/// All pods run when they are told to meet: who does not come then is lost.
+constexpr Seconds kPodsMeetWithin{60};
+
 /// Starts of the job in which this process takes part, one after the other as it is told, until it
 /// is trained or asked to stop. Who lost a peer leaves the mesh and waits.
 int train_as_told(const Prepared& prepared, WorkerIdentity me, std::optional<Socket> listener,
                   const RunEnvironment& environment) {
   const PlannedWorkload& planned = prepared.loaded.plan.only_job();
-  Stay stay{.orders = Orders(*environment.orders),
+  Stay stay{.orders = orders_for(environment, me),
             .keeps_state = keeps_state_after_loss(planned),
             .held = std::nullopt};
   ProgressPipe progress;
   JobOptions options = prepared.options;
+  const bool pod = stay.orders.of_a_pod();
+  if (pod) options.rendezvous_deadline = std::min(options.rendezvous_deadline, kPodsMeetWithin);
   const Prepared again{options, prepared.loaded, prepared.source, prepared.secret};
   std::int64_t attempt = -1;  // none yet
-  for (bool waits = environment.stands_by;; waits = true) {
+  for (bool waits = environment.stands_by || pod;; waits = true) {
     if (waits) {
+      if (pod) print(waiting_line(attempt));
       progress.report({.step = stay.held ? stay.held->steps_done() : 0,
                        .phase = ProgressPhase::waiting,
                        .attempt = attempt,
@@ -235,6 +252,17 @@ int train_as_told(const Prepared& prepared, WorkerIdentity me, std::optional<Soc
   }
 }
 
+/// The pod that this one comes in place of may still be saving.
+RunLock lock_of_pod(const std::filesystem::path& directory) {
+  constexpr std::chrono::minutes kLongestNotice{3};
+  const auto until = std::chrono::steady_clock::now() + kLongestNotice;
+  while (!stop_requested() && std::chrono::steady_clock::now() < until) {
+    if (auto lock = RunLock::if_free(directory)) return std::move(*lock);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  return RunLock(directory);  // says who has it
+}
+
 }  // namespace
 
 int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me) {
@@ -257,12 +285,13 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
     lock.emplace(*environment.lock);
   } else if (!options.out.empty() && me.rank == 0) {
     create_directories_durably(options.out);
-    lock.emplace(options.out);
+    lock.emplace(orders_file() ? lock_of_pod(options.out) : RunLock(options.out));
   }
   std::optional<Socket> listener;
   if (me.rank == 0 && environment.rendezvous) listener.emplace(*environment.rendezvous);
   const Prepared prepared{options, loaded, *source, secret};
-  if (environment.orders) return train_as_told(prepared, me, std::move(listener), environment);
+  if (environment.orders || orders_file())
+    return train_as_told(prepared, me, std::move(listener), environment);
   return train(prepared, job, me, std::move(listener), nullptr);
 }
 

@@ -144,6 +144,14 @@ TEST_CASE("a job that is watched starts nothing again by itself, and its pods sa
                          !Contains("app.kubernetes.io/instance: team"));
 }
 
+TEST_CASE("standing pods are made again whatever they end with, and wait for an order") {
+  const Exported e = exported_manifest(kServers, {.minor = 31, .watched = true, .standing = true});
+  CHECK(count(e.yaml, "backoffLimit: 1000000\n") == 2);
+  CHECK_THAT(e.yaml, Contains("name: RECKON_ORDERS_FILE\n              value: \"/orders/start\""));
+  CHECK_THAT(e.yaml, Contains("fieldPath: \"metadata.annotations['reckon/start']\""));
+  CHECK_THAT(e.yaml, !Contains("reckon/start: "));  // a new pod has no order yet
+}
+
 TEST_CASE("pods of a pool with a fallback may run on both, on its own first") {
   const std::string text = R"(
 name: stand-in

@@ -14,14 +14,14 @@ inline const std::string kRing = "{kind: multi_worker_mirrored, workers: 4, all_
 class ClusterJob : public WatchedJob {
  public:
   ClusterJob(const std::string& name, const std::string& strategy, int nodes, int steps,
-             int servers = 0)
+             int servers = 0, const std::string& more = "")
       : WatchedJob(Cluster::with_node(), name) {
     const std::string pool =
         servers == 0
             ? ""
             : "    - {name: servers, role: parameter_server, nodes: " + std::to_string(servers) +
                   ", machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}}\n";
-    files().write("job.yaml", small_job(name, strategy, steps) + small_pool(nodes) + pool);
+    files().write("job.yaml", small_job(name, strategy, steps, more) + small_pool(nodes) + pool);
   }
 
   /// In kubectl's place: each pod asks for 440 thousandths of a core, so five do not fit on two
@@ -50,8 +50,8 @@ esac
     check_result(steps);
   }
 
-  /// The same parameters and losses as on this machine, every step once.
-  void check_result(int steps) {
+  /// The same parameters as on this machine.
+  void check_parameters() {
     const Output local =
         files().run("run job.yaml --out local --replications 20 --checkpoint-steps 100");
     INFO(local.err << errors());
@@ -59,7 +59,11 @@ esac
     const std::string expected = read_all(files().path("local") / "model.safetensors");
     REQUIRE(trained_weights(files().path("local") / "model.safetensors").size() == 5121);
     CHECK((read_all(space().volume / name() / "model.safetensors") == expected));
+  }
 
+  /// The same parameters and losses as on this machine, every step once.
+  void check_result(int steps) {
+    check_parameters();
     const auto here = read_measurement_log(files().path("local") / "measurements.jsonl");
     REQUIRE(here);
     const auto useful = measured().useful_steps(), reference = here->useful_steps();

@@ -1,3 +1,4 @@
+#include <map>
 #include <set>
 #include <thread>
 
@@ -55,6 +56,66 @@ TEST_CASE("a pod that is deleted by force in mid-run changes no bit of what is t
   CHECK(m.interruptions[0].detail == "rank 2 was deleted");
   CHECK(m.runs.size() == 2);
   CHECK(m.runs[1].first_step > 0);  // behind a checkpoint
+}
+
+namespace {
+
+/// By rank, of pods that have not failed.
+std::map<int, std::string> uids_of(const ClusterJob& job) {
+  std::map<int, std::string> uids;
+  for (const nlohmann::json& pod : job.pods(0))
+    if (pod.at("status").value("phase", "") != "Failed" &&
+        !pod.at("metadata").contains("deletionTimestamp"))
+      uids[WatchedJob::rank_of(pod)] = pod.at("metadata").at("uid");
+  return uids;
+}
+
+/// Rank 2's pod is another by now, and the others' are the same.
+void check_only_rank_2_is_new(const std::map<int, std::string>& before,
+                              const std::map<int, std::string>& after) {
+  REQUIRE(before.size() == 4);
+  REQUIRE(after.size() == 4);
+  for (const int rank : {0, 1, 3}) CHECK(before.at(rank) == after.at(rank));
+  CHECK(before.at(2) != after.at(2));
+}
+
+}  // namespace
+
+TEST_CASE("in place a pod that is lost is made again alone, and no bit is changed", "[.long]") {
+  constexpr int kSteps = 2000;
+  ClusterJob job("inplace", kRing, 4, kSteps, 0, "  restart: {kind: in_place}\n");
+  job.start_new();
+  REQUIRE(wait_for([&] { return job.has_steps(1500); }));
+  const auto before = uids_of(job);
+  job.kubectl("delete pod " + job.pod_of(2) + " --force --grace-period=0");
+  const int end = job.code();
+  INFO(job.errors());
+  REQUIRE(end == 0);
+  check_only_rank_2_is_new(before, uids_of(job));
+  job.check_parameters();
+  const Measurements m = job.measured();
+  REQUIRE(m.interruptions.size() == 1);
+  CHECK(m.interruptions[0].rank == 2);
+  CHECK(m.interruptions[0].detail == "rank 2 was deleted");
+  CHECK(m.interruptions[0].lost_steps <= 1);  // the others held the state
+  REQUIRE(m.runs.size() == 2);
+  CHECK(m.runs[1].first_step > 0);
+}
+
+TEST_CASE("in place a pod that is told to end is made again, whoever watches by then", "[.long]") {
+  constexpr int kSteps = 2000;
+  ClusterJob job("evictedplace", kRing, 4, kSteps, 0, "  restart: {kind: in_place}\n");
+  job.start_new();
+  REQUIRE(wait_for([&] { return job.has_steps(1000); }));
+  const auto before = uids_of(job);
+  job.kill_launcher();
+  job.kubectl("delete pod " + job.pod_of(2));  // SIGTERM, as an eviction is
+  job.start("--attach evictedplace");
+  const int end = job.code();
+  INFO(job.errors());
+  REQUIRE(end == 0);
+  check_only_rank_2_is_new(before, uids_of(job));
+  job.check_parameters();
 }
 
 TEST_CASE("an evicted pod saves its work, and the job goes on from there", "[.long]") {

@@ -2,6 +2,7 @@
 
 #include "cli/run_reckon.h"
 #include "exchange/kubernetes/kubernetes.h"
+#include "executor/train/records/pod_orders.h"
 #include "kubernetes/cluster.h"
 #include "support/scenario_text.h"
 #include "support/skip.h"
@@ -109,4 +110,8 @@ TEST_CASE("manifests of runs are valid in the versions of Kubernetes from 1.28 t
     INFO(one.out << one.err);
     CHECK(one.code == 0);
   }
+}
+
+TEST_CASE("the annotation that a launcher writes is the one that standing pods read") {
+  CHECK(std::string(kStartAnnotation) == kPodStartAnnotation);
 }

@@ -26,6 +26,8 @@ struct ClusterGangOptions {
   /// No member waits for another: one that is lost, or finds no room or image in time, is one alone
   /// (its pod is deleted), and the others go on. GangEnd::reasons says how each ended.
   bool independent = false;
+  /// Pods that are left when one is lost wait for the next start (StandingPods), and are not ended.
+  bool stays = false;
   Seconds notice{30};             // from a request to stop until pods are killed
   Seconds grace{10};              // from a pod's loss until the others are ended
   Seconds pending_deadline{900};  // StartPatience::Limits

@@ -14,7 +14,8 @@
 namespace reckon::kubernetes {
 
 struct GangMember {
-  std::optional<PodView> pod;  // the first of its rank; who comes in its place is not it
+  std::optional<PodView> pod;   // the first of its rank; who comes in its place is not it
+  std::optional<PodView> next;  // the newest that came in its place, where pods stay
   std::optional<PodLoss> loss;
   int order = -1;          // among those that were lost
   bool by_us = false;      // lost after we had begun to end the others

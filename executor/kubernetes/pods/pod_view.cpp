@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "executor/train/records/pod_orders.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::kubernetes {
@@ -85,6 +86,7 @@ PodView pod_view(const Json& object) {
   const auto first = integer_text(mapped(object, "/metadata/annotations", "reckon/first-rank"));
   const auto index = integer_text(
       mapped(object, "/metadata/annotations", "batch.kubernetes.io/job-completion-index"));
+  pod.start = integer_text(mapped(object, "/metadata/annotations", kStartAnnotation)).value_or(-1);
   if (first) pod.rank = int(*first + index.value_or(0));
   pod.node = text_at(object, "/spec/nodeName");
   pod.phase = text_at(object, "/status/phase");

@@ -20,7 +20,8 @@ struct PodView {
   std::string name, uid, node;
   std::string phase;  // Pending, Running, Succeeded, Failed, Unknown
   std::int64_t attempt = 0;
-  int rank = -1;  // of all processes of the job; -1: the pod is not one of reckon's
+  int rank = -1;            // of all processes of the job; -1: the pod is not one of reckon's
+  std::int64_t start = -1;  // kStartAnnotation: the newest that it was told to take part in
   std::optional<Time> created, scheduled, started, finished;  // the last two: of its container
   bool deleting = false;
   std::optional<int> exit_code;

@@ -6,10 +6,13 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <thread>
 
+#include "executor/train/records/pod_orders.h"
 #include "executor/train/stop_signal.h"
 
 namespace reckon {
@@ -102,6 +105,22 @@ bool send_order(int watcher, const TrainOrder& order, int listener) {
 bool send_regroup(int watcher) { return send_message(watcher, std::string(kRegroup), -1); }
 
 std::optional<Orders::Received> Orders::wait() {
+  return of_a_pod() ? wait_for_file() : wait_for_socket();
+}
+
+std::optional<Orders::Received> Orders::wait_for_file() {
+  constexpr std::chrono::milliseconds kBetweenLooks{100};
+  for (; !stop_requested(); std::this_thread::sleep_for(kBetweenLooks)) {
+    const auto start = read_start(file_);
+    if (!start || *start <= newest_) continue;
+    newest_ = *start;
+    part_.attempt = *start;
+    return Received{.order = part_, .listener = std::nullopt};
+  }
+  return std::nullopt;
+}
+
+std::optional<Orders::Received> Orders::wait_for_socket() {
   constexpr int kBetweenLooksMilliseconds = 50;  // at requests to stop
   while (!stop_requested()) {
     pollfd polled{socket_.get(), POLLIN, 0};
@@ -118,6 +137,7 @@ std::optional<Orders::Received> Orders::wait() {
 }
 
 bool Orders::told_to_regroup() {
+  if (of_a_pod()) return false;
   pollfd polled{socket_.get(), POLLIN, 0};
   return ::poll(&polled, 1, 0) > 0 && receive_message(socket_.get()).text == kRegroup;
 }

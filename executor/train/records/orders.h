@@ -1,12 +1,14 @@
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <utility>
 
 #include "executor/comm/socket.h"
 #include "executor/train/checkpoint/durable_file.h"
 
 // What a process that outlives a start of its job, or stands by for one, is told by whoever watches
-// it: over a socket that it inherits (RunEnvironment::orders).
+// it: over a socket that it inherits (RunEnvironment::orders), or in a file (pod_orders.h).
 namespace reckon {
 
 /// To take part in a start of the job.
@@ -34,6 +36,9 @@ class Orders {
  public:
   /// Takes over what it inherited.
   explicit Orders(int inherited) : socket_(inherited) {}
+  /// Of a pod, which keeps its part: the file says the number of the start.
+  Orders(std::filesystem::path file, const TrainOrder& part)
+      : file_(std::move(file)), part_(part) {}
 
   struct Received {
     TrainOrder order;
@@ -43,9 +48,16 @@ class Orders {
   std::optional<Received> wait();
   /// Has an order to regroup come? Does not wait.
   bool told_to_regroup();
+  bool of_a_pod() const { return !file_.empty(); }
 
  private:
+  std::optional<Received> wait_for_socket();
+  std::optional<Received> wait_for_file();
+
   FileHandle socket_;
+  std::filesystem::path file_;  // empty: by the socket
+  TrainOrder part_;
+  std::int64_t newest_ = -1;  // of the file, that was taken
 };
 
 }  // namespace reckon

@@ -254,7 +254,8 @@ case "$1 $2" in
   "get configmap") [ -e state ] && cat state || { echo '(NotFound)' >&2; exit 1; } ;;
   "get jobs") echo '{"items": [
     {"metadata": {"labels": {"reckon/attempt": "9"}}, "spec": {"parallelism": 4}},
-    {"metadata": {"labels": {"reckon/attempt": "10"}}, "spec": {"parallelism": 3}},
+    {"metadata": {"labels": {"reckon/attempt": "10"}, "annotations": {"reckon/start": "12"}},
+     "spec": {"parallelism": 3}},
     {"metadata": {"labels": {"reckon/attempt": "10"}}, "spec": {"parallelism": 0}}]}' ;;
 esac)");
   const Kubectl kubectl = fake.kubectl();
@@ -274,7 +275,8 @@ esac)");
   CHECK(state->reason == "why not");
   const auto newest = newest_attempt(kubectl, "a");
   REQUIRE(newest);
-  CHECK(newest->number == 10);  // not "9", which sorts behind it as text
+  CHECK(newest->objects == 10);  // not "9", which sorts behind it as text
+  CHECK(newest->number == 12);   // pods that stayed were told two starts since
   CHECK(newest->pods_wanted == 3);
 }
 

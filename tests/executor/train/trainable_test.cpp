@@ -101,6 +101,14 @@ TEST_CASE("ways to go on after a loss: what the worker has not, and what pods ha
     CHECK_THAT(in_pods, Contains(kind) && Contains("start again from the last checkpoint") &&
                             Contains("workload.restart={kind: full}"));
   }
+  // Watched pods go on in place, where each is one rank on CPUs; by themselves they do not.
+  const Plan in_place = restarts("kind: in_place");
+  REQUIRE(goes_on_in_pods(in_place));
+  CHECK(restarts_otherwise_in_pods(in_place, false, WatchedPods::yes).empty());
+  CHECK_THAT(format(restarts_otherwise_in_pods(in_place)),
+             Contains("under reckon run --on kubernetes they do"));
+  CHECK_THAT(format(restarts_otherwise_in_pods(restarts("kind: elastic"), false, WatchedPods::yes)),
+             Contains("do not restart elastic here"));
   CHECK_THAT(format(cannot_train(restarts("kind: elastic, batch: scaled"))),
              Contains("accumulate the whole global batch") && Contains("batch: fixed"));
   CHECK(cannot_train(restarts("kind: full")).empty());

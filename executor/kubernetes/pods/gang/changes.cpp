@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "executor/kubernetes/pods/gang/watched_gang.h"
+#include "executor/train/records/pod_orders.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
 
@@ -63,6 +64,7 @@ bool ClusterGang::is_successor(const PodView& pod) const {
 /// Once for each: the others may get by without the first one, as may their program with a new
 /// one; where they do not, it is to blame.
 void ClusterGang::look_for_successors() {
+  if (options_.stays) return;  // they are told by their orders: seat()
   for (std::size_t k = 0; k < members_.size(); ++k) {
     Member& m = members_[k];
     if (m.replaces || m.ended() || !m.pod || !is_successor(*m.pod)) continue;
@@ -103,7 +105,13 @@ void ClusterGang::on_pod(const PodView& view, bool deleted) {
       std::size_t(view.rank) >= members_.size())
     return;
   Member& m = members_[std::size_t(view.rank)];
-  if (m.pod && m.pod->uid != view.uid) return;  // a Job's pod in place of a deleted one
+  if (options_.stays && is_of_before(view)) return;
+  if (m.pod && m.pod->uid != view.uid) {  // a Job's pod in place of a deleted one
+    const bool lives = !deleted && !view.ended();
+    if (lives || (m.next && m.next->uid == view.uid))
+      m.next = lives ? std::optional(view) : std::nullopt;
+    return;
+  }
   // Somebody else ends it: its node may be gone by the time that it has ended.
   const bool told_to_end = view.deleting && !(m.pod && m.pod->deleting);
   if (told_to_end && !deleted && !is_ending() && !view.node.empty()) look_at_node(view.node);
@@ -171,6 +179,8 @@ void ClusterGang::follow_logs() {
 
 void ClusterGang::on_line(std::size_t rank, std::string_view line) {
   last_line_ = Clock::now();
+  if (options_.stays && !left_ && parse_waiting_line(line) == start_)
+    left_ = Left{int(rank), Clock::now()};
   const auto at = parse_time(members_[rank].log->last_time());
   if (!line.starts_with("{\"record\":")) members_[rank].last_words = line;
   if (events_.output)

@@ -13,13 +13,15 @@ void ClusterGang::obey(StopRequest request) {
 }
 
 void ClusterGang::judge() {
+  look_for_leavers();
   const bool breaks = broken_ && !options_.independent;
   if (!breaks && !asked_ && !first_ended_) look_at_waiting();
   if (!ending_) look_at_nodes();
   const auto passed = [&](const std::optional<Clock::time_point>& moment) {
     return moment && since(*moment) > options_.grace;
   };
-  if (asked_ || hopeless_ || (breaks && passed(broken_)) || passed(first_ended_)) end_others();
+  if (asked_ || hopeless_ || (breaks && !options_.stays && passed(broken_)) || passed(first_ended_))
+    end_others();
   if (kill_at_ && Clock::now() >= *kill_at_) kill_rest();
 }
 

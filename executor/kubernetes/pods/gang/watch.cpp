@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "executor/comm/errors.h"
 #include "executor/kubernetes/pods/gang/watched_gang.h"
 #include "executor/train/stop_signal.h"
 
@@ -29,6 +30,7 @@ GangEnd ClusterGang::run(const std::function<StopRequest()>& stop) {
     look_for_successors();
     follow_logs();
     obey(stop ? stop() : StopRequest::none);
+    if (options_.stays) seat();
     judge();
     tell();
   }
@@ -40,6 +42,7 @@ std::string ClusterGang::path(const char* kind) const {
 }
 
 bool ClusterGang::over() const {
+  if (options_.stays && start_is_over()) return true;
   const bool all = std::ranges::all_of(members_, &Member::ended);
   if (!all) return false;
   const bool read =
@@ -95,12 +98,12 @@ GangEnd ClusterGang::result() const {
   GangEnd end;
   end.asked = asked_;
   for (const Member& m : members_) {
-    const int code = m.loss->code;
+    const int code = m.loss ? m.loss->code : kExitLostPeer;  // it waits for the next start
     end.ends.push_back(code > 128 ? ProcessEnd{0, code - 128} : ProcessEnd{code, 0});
-    end.reasons.push_back(m.loss->words);
+    end.reasons.push_back(m.loss ? m.loss->words : "lost the others");
   }
   const bool finished =
-      std::ranges::all_of(members_, [](const Member& m) { return m.loss->code == 0; });
+      std::ranges::all_of(members_, [](const Member& m) { return m.loss && m.loss->code == 0; });
   if (finished && !hopeless_) return end;
   if (asked_) {  // whoever was still starting had nothing to save
     end.code = kExitStoppedOnRequest;
@@ -114,7 +117,14 @@ GangEnd ClusterGang::result() const {
 /// Some member is lost, or will not start.
 void ClusterGang::blame_culprit(GangEnd& end) const {
   end.culprit = hopeless_ ? hopeless_ : culprit_of(members_, options_.foreign);
+  const bool nobody_else = !end.culprit && left_;
+  if (nobody_else) end.culprit = left_->rank;
   const std::string& name = options_.names[std::size_t(*end.culprit)];
+  if (nobody_else) {
+    end.code = kExitLostPeer;
+    end.reason = fmt::format("{} lost the others", name);
+    return;
+  }
   if (!hopeless_) return blame(end, members_[std::size_t(*end.culprit)], name, options_.foreign);
   end.code = hopeless_code_;
   end.reason = fmt::format("{} {}", name, hopeless_words_);

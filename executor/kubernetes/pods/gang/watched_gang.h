@@ -2,6 +2,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ class ClusterGang {
   ClusterGang(const Kubectl& kubectl, const ClusterGangOptions& options,
               const ClusterGangEvents& events);
   GangEnd run(const std::function<StopRequest()>& stop);
+
+  // starts.cpp: where pods stay
+  /// The next start of the job with the pods that are there, and new ones for those that are lost.
+  GangEnd run_start(std::int64_t start, const std::function<StopRequest()>& stop);
+  /// All pods may be there again: nobody's Job is done.
+  bool can_go_on() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -62,6 +69,14 @@ class ClusterGang {
   void follow_logs();
   void on_line(std::size_t rank, std::string_view line);
 
+  // starts.cpp
+  void begin_start(std::int64_t start);
+  void seat();
+  bool give_order();
+  bool is_of_before(const PodView& view) const;
+  bool start_is_over() const;
+  void look_for_leavers();
+
   // ending.cpp: what is done about it
   void obey(StopRequest request);
   void judge();
@@ -89,6 +104,16 @@ class ClusterGang {
   Clock::time_point all_ended_{}, last_try_{}, last_look_{}, last_line_ = Clock::now();
   std::optional<Clock::time_point> broken_, first_ended_, kill_at_;
   std::optional<int> hopeless_;
+  // Where pods stay: the start under way; who has left it, since when; pods that are no more.
+  std::int64_t start_ = -1;
+  bool seated_ = false;
+  struct Left {
+    int rank = 0;
+    Clock::time_point at;
+  };
+  std::optional<Left> left_;
+  std::set<std::string> gone_;  // uids
+  Clock::time_point last_order_{};
   std::string hopeless_words_;
   int hopeless_code_ = 0, losses_ = 0;
   bool asked_ = false, ending_ = false, no_events_ = false, told_waiting_ = false;
