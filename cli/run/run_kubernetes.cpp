@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <thread>
+
 #include "cli/errors.h"
 #include "cli/exit_code.h"
 #include "cli/history/history_store.h"
@@ -9,9 +12,15 @@
 #include "cli/options/usage_error.h"
 #include "cli/output.h"
 #include "cli/run/cluster_options.h"
+#include "cli/run/cluster_replan.h"
 #include "cli/run/run_parts.h"
+#include "cli/run/run_resume.h"
 #include "executor/kubernetes/kubernetes_run.h"
+#include "executor/kubernetes/plan_state.h"
+#include "executor/kubernetes/pods/free_room.h"
 #include "executor/kubernetes/preflight.h"
+#include "executor/train/checkpoint/checkpoint_shard.h"
+#include "executor/train/recipe/training_recipe.h"
 #include "executor/train/stop_signal.h"
 #include "report/json.h"
 #include "report/rank_table.h"
@@ -38,12 +47,9 @@ class ClusterCommand {
   int begin() {
     const RunOptions& options = asked_;
     const std::string& file = options.files.front();
-    const auto catalog = checked(load_catalogs(options));
-    auto loaded = checked(load_plan_to_run(file, options, options, catalog));
-    require_one_job(loaded, "a run");
-    if (options.seed) loaded.plan.seed = *options.seed;
-    places_ = loaded.file.places;
-    artifact_ = for_cluster(artifact_of(std::move(loaded), file, options), catalog);
+    catalog_.emplace(checked(load_catalogs(options)));
+    makes_ = options;
+    artifact_ = artifact_by(options);
     if (const auto code = forecast(options)) return *code;
     keep_save_interval(artifact_.plan, *forecast_);
     const Diagnostics not_trained = not_trained_in_pods(artifact_, file, options.node_directory);
@@ -61,7 +67,8 @@ class ClusterCommand {
                  .words = words_of_job(options, arguments_),
                  .started = RunClock::starting_now().text(),
                  .phase = RunPhase::running,
-                 .reason = {}};
+                 .reason = {},
+                 .parts = {RunPart{}}};
     how.files.earlier = Earlier::refused;
     how.files.plan = how.state.plan;
     KubernetesExport manifest = manifest_options(options, kubectl, facts, how.state);
@@ -112,6 +119,57 @@ class ClusterCommand {
     return kExitStoppedOnRequest;
   }
 
+  /// The plan that these options make. The budget is read of the same scenario.
+  RunArtifact artifact_by(const RunOptions& options) {
+    const std::string& file = options.files.front();
+    auto loaded = checked(load_plan_to_run(file, options, options, *catalog_));
+    require_one_job(loaded, "a run");
+    if (options.seed) loaded.plan.seed = *options.seed;
+    places_ = loaded.file.places;
+    budget_ = budget_of(options, loaded);
+    return for_cluster(artifact_of(std::move(loaded), file, options), *catalog_);
+  }
+
+  /// The plan with the user's changes. Throws WrongInput where it would train something else.
+  RunArtifact changed_plan(const RunOptions& options) {
+    RunArtifact changed = artifact_by(options);
+    const auto recipe = [](const Plan& plan) {
+      return identity_of_job(plan, plan.only_job().data).recipe;
+    };
+    const auto changes = changes_between(recipe(plan()), recipe(changed.plan));
+    if (changes.empty()) return changed;
+    throw WrongInput({{.at = {.file = "--set"},
+                       .what = "the run was trained under other settings:\n" + to_text(changes),
+                       .hint = "in a cluster a run goes on with the training that it began"}});
+  }
+
+  /// A part of the run begins with this attempt.
+  static void begin_part(const Kubectl& kubectl, RunState& state, std::int64_t attempt) {
+    const auto clock = RunClock::parse(state.started);
+    state.counted_from = attempt;
+    state.parts.push_back({.attempt = attempt, .at = clock ? clock->now() : Seconds{0}});
+    write_plan_state(kubectl, state);
+    resume_state(kubectl, state.run, attempt);
+  }
+
+  /// The new plan's pods, as the cluster sees them: the exit code where it does not take them.
+  std::optional<int> refused(const RunOptions& options, const Kubectl& kubectl,
+                             const ClusterFacts& facts, const RunState& state,
+                             std::int64_t attempt) {
+    const auto first =
+        checked(manifests(manifest_options(options, kubectl, facts, state), attempt));
+    const PreflightAnswer answer =
+        preflight(kubectl, facts, question(options, state.run, first, false));
+    report(answer.warnings);
+    const Diagnostics not_trained =
+        not_trained_in_pods(artifact_, "--set", options.node_directory);
+    report(not_trained);
+    report(answer.problems);
+    if (!not_trained.empty()) return kInputIsWrong;
+    if (answer.problems.empty()) return std::nullopt;
+    return answer.no_room ? kAnswerIsNo : kEnvironmentFailed;
+  }
+
   int go_on(const Kubectl& kubectl, const ClusterFacts& facts, RunState state, bool resume) {
     namespace fs = std::filesystem;
     const std::string& out = asked_.out;
@@ -124,25 +182,58 @@ class ClusterCommand {
     artifact_ = std::move(read.artifact);
     RunOptions options = taken_up(state.words, asked_);
     options.out = directory.string();
+    catalog_.emplace(checked(load_catalogs(options)));
+    // The plan lies here as on the machine where the run was begun.
+    const fs::path plan_file = RunDirectory{directory}.plan();
+    if (!fs::is_regular_file(plan_file) || read_text(plan_file) != state.plan)
+      write_durably(plan_file, state.plan);
+    options.files = {plan_file.string()};
+    const bool other_plan = resume && options.changes_plan();
+    if (options.budget && !other_plan) {
+      RunOptions as_it_is = options;
+      as_it_is.catalogs.clear();
+      as_it_is.calibrations.clear();
+      artifact_by(as_it_is);  // whose budget_ is read so
+    }
+    if (other_plan) artifact_ = changed_plan(options);
+    options.overrides.clear();
+    options.layers.clear();
+    makes_ = options;
+    plan_is_read_ = true;
     if (const auto code = forecast(options)) return *code;
+    if (other_plan) keep_save_interval(artifact_.plan, *forecast_);
 
     KubernetesRunOptions how = run_options(options, state.run);
     how.create = false;
     how.files.earlier = Earlier::taken_up;
-    how.files.plan = state.plan;
     const auto newest = newest_attempt(kubectl, state.run);
-    const bool over = !newest || newest->pods_wanted == 0 || resume;
+    // Who had decided it was lost before the run was stopped for it.
+    const bool plan_waits = newest && newest->number < state.plan_from;
+    const bool over = !newest || newest->pods_wanted == 0 || resume || plan_waits;
     how.first_attempt = !newest ? 0 : newest->number + (over ? 1 : 0);
+    if (other_plan) {
+      state.plan = write_artifact(artifact_);
+      state.plan_from = how.first_attempt;
+      if (const auto code = refused(options, kubectl, facts, state, how.first_attempt))
+        return *code;
+    }
+    how.files.plan = state.plan;
     const int pods = plan().only_job().strategy.workers + plan().only_job().strategy.server_count();
     // Fewer than all: the launcher that made them was lost in between.
     how.secret_is_there = newest && !over;
     how.first_is_there = newest && !over && newest->pods_wanted == pods;
     how.state = std::move(state);
-    if (resume) {
-      if (newest) end_attempt(kubectl, how.state.run, newest->number);
-      resume_state(kubectl, how.state.run, how.first_attempt);
-      how.state.counted_from = how.first_attempt;
+    if (newest && (other_plan || plan_waits)) {
+      print_error(fmt::format("attempt {} ends behind a checkpoint; the run goes on under {}\n",
+                              newest->number,
+                              plan_waits ? "the plan that was decided" : "the new plan"));
+      if (!end_attempt_and_wait(kubectl, how.state.run, newest->number, 2 * options.notice + kEnds))
+        throw KubectlError(KubectlFailure::setup,
+                           "pods of the run do not end; `reckon status` shows which");
+    } else if (resume && newest) {
+      end_attempt(kubectl, how.state.run, newest->number);
     }
+    if (resume) begin_part(kubectl, how.state, how.first_attempt);
     return watch(options, kubectl, how, manifest_options(options, kubectl, facts, how.state));
   }
 
@@ -152,6 +243,8 @@ class ClusterCommand {
     const std::string& space = asked_.name_space;
     return Kubectl::of_user(asked_.context, space.empty() ? run : space);
   }
+
+  static constexpr Seconds kEnds{120};  // of pods, beside their notice
 
   const Plan& plan() const { return artifact_.plan; }
 
@@ -171,6 +264,9 @@ class ClusterCommand {
     manifest.make_namespace = !facts.namespace_exists;
     manifest.watched = true;
     manifest.run_started = state.started;
+    // Made for the first plan's checkpoints: what is claimed cannot be changed.
+    if (state.plan_from > 0 && manifest.claim.empty() && manifest.bucket.empty())
+      manifest.claim = state.run + "-checkpoints";
     manifest.arguments = worker_words(options);
     return manifest;
   }
@@ -211,18 +307,76 @@ class ClusterCommand {
     how.notice = options.notice;
     how.cordon_slow = options.cordon_slow;
     how.pending_deadline = options.pending.value_or(how.pending_deadline);
+    how.files.digest = how.digests.run;
     how.deadline = deadline_of(options, plan());
+    how.budget = budget_;
     return how;
+  }
+
+  /// The plan with what was decided, and its forecast; from another thread.
+  ClusterPart decided(const std::vector<std::string>& changes) const {
+    RunOptions next = makes_;
+    next.overrides.insert(next.overrides.end(), changes.begin(), changes.end());
+    const std::string& file = next.files.front();
+    auto loaded = checked(load_plan_to_run(file, next, next, *catalog_));
+    require_one_job(loaded, "a run");
+    if (next.seed) loaded.plan.seed = *next.seed;
+    ClusterPart part{for_cluster(artifact_of(std::move(loaded), file, next), *catalog_), {}};
+    part.forecast = forecast_with_effects(next, part.artifact.plan);
+    if (!part.forecast.feasible) throw std::runtime_error("it does not fit in memory");
+    keep_save_interval(part.artifact.plan, part.forecast);
+    return part;
+  }
+
+  /// The state of a run that goes on with another part. nullopt: somebody else stopped it.
+  static std::optional<RunState> state_to_go_on(const Kubectl& kubectl, const std::string& run) {
+    const auto state = patiently([&] { return read_state(kubectl, run); }, wait_unless_stopped);
+    if (!state || state->phase != RunPhase::running) return std::nullopt;
+    return state;
+  }
+  static bool wait_unless_stopped(const KubectlError&, Seconds delay) {
+    const auto until = std::chrono::steady_clock::now() + delay;
+    while (stop_requests() == 0 && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return stop_requests() == 0;
+  }
+
+  /// The next part, behind an end of the one before. False: the run was stopped.
+  bool begin_next(const RunOptions& options, const Kubectl& kubectl, KubernetesRunOptions& how,
+                  ClusterPart part, const std::vector<std::string>& changes, int starts) {
+    auto state = state_to_go_on(kubectl, how.state.run);
+    if (!state) return false;
+    artifact_ = std::move(part.artifact);
+    forecast_ = std::move(part.forecast);
+    if (!plan_is_read_)
+      makes_.overrides.insert(makes_.overrides.end(), changes.begin(), changes.end());
+    const std::int64_t first = how.first_attempt + starts;
+    how = run_options(options, state->run);
+    how.create = false;
+    how.first_attempt = first;
+    how.files.earlier = Earlier::taken_up;
+    state->plan_from = first;
+    patiently(
+        [&] {
+          RunState next = *state;
+          begin_part(kubectl, next, first);
+          how.state = std::move(next);
+          return 0;
+        },
+        wait_unless_stopped);
+    how.files.plan = how.state.plan;
+    return true;
   }
 
   int watch(const RunOptions& options, const Kubectl& kubectl, KubernetesRunOptions& how,
             KubernetesExport manifest) {
     manifest.make_namespace = false;  // it is there by now
-    how.manifests = [this, manifest](std::int64_t attempt) {
-      return *manifests(manifest, attempt);
-    };
     Display display;
     const auto metrics = metrics_server(options, display);
+    watch_stop_signals();
+    Replanner replanner(options, {how.deadline, budget_},
+                        runs_in_cluster(options, how.state.run, kubectl), *catalog_, display);
+    DecidedPlan next([this](const auto& changes) { return decided(changes); }, kubectl, display);
     std::string table;
     KubernetesObserver observer;
     observer.ranks = [&](const std::vector<RankStatus>& ranks) {
@@ -232,21 +386,53 @@ class ClusterCommand {
     observer.run.status = [&](const RunStatus& s) {
       display.status(s, table);
       if (metrics) metrics->publish(run_metrics(plan().name, s, std::chrono::system_clock::now()));
+      replanner.look(s);
+      if (replanner.stops()) next.look(replanner.taken(), how.state, s.attempt);
     };
     observer.run.output = [&](std::string_view process, std::string_view line) {
       display.line(fmt::format("[{}] {}", process, line));
     };
     observer.run.message = [&](const std::string& text) { display.line(text); };
-    watch_stop_signals();
-    const RunEnd end =
-        run_on_kubernetes(plan(), *forecast_, kubectl, how, observer, requested_by_signals);
-    const std::optional<Usd> cost =
-        keep_and_draw(plan(), *forecast_, how.files.directory, InHistory::yes);
-    if (end.end.verdict == Verdict::stopped)
-      display.line(fmt::format("go on with: reckon run --on kubernetes --attach {}{}{} --resume",
-                               how.state.run,
-                               kubectl.name_space() == how.state.run ? "" : " --namespace ",
-                               kubectl.name_space() == how.state.run ? "" : kubectl.name_space()));
+    const auto changes_plan = [&] {
+      return replanner.stops() && next.is_there() && stop_requests() == 0;
+    };
+    const auto run_part = [&] {
+      how.manifests = [this, manifest](std::int64_t attempt) {
+        return *manifests(manifest, attempt);
+      };
+      how.goes_on = [&] { return changes_plan() ? replanner.reason() : std::string(); };
+      replanner.begin(makes_, artifact_, how.files.directory);
+      return run_on_kubernetes(plan(), *forecast_, kubectl, how, observer, [&] {
+        return changes_plan() ? StopRequest::graceful : requested_by_signals();
+      });
+    };
+    RunEnd end = run_part();
+    int starts = 0;
+    while (changes_plan() && end.end.verdict == Verdict::stopped && !end.budget_spent) {
+      display.line("the run " + replanner.reason());
+      const std::vector<std::string> changes = replanner.take();
+      if (!begin_next(options, kubectl, how, next.take(), changes, end.end.attempts)) break;
+      starts += end.end.attempts;
+      manifest = manifest_options(
+          options, kubectl, {.minor = manifest.minor, .namespace_exists = true}, how.state);
+      end = run_part();
+    }
+    end.end.attempts += starts;
+    return tell_end(options, kubectl, how, end, display);
+  }
+
+  int tell_end(const RunOptions& options, const Kubectl& kubectl, const KubernetesRunOptions& how,
+               const RunEnd& end, Display& display) {
+    std::optional<Usd> cost;
+    if (end.ran)
+      cost = keep_and_draw(plan(), *forecast_, how.files.directory, InHistory::yes);
+    const std::string more =
+        end.budget_spent && end.status.estimate.cost_usd ? " --budget " + budget_for(end) : "";
+    if (!end.ran && how.create)
+      display.line("nothing was started");
+    else if (end.end.verdict == Verdict::stopped)
+      display.line("go on with: " +
+                   attach_command(asked_, how.state.run, kubectl.name_space()) + " --resume" + more);
     print(options.format == OutputFormat::json ? run_json(end, *forecast_, cost)
                                                : run_summary(end, *forecast_, cost));
     return end.end.exit_code;
@@ -257,6 +443,10 @@ class ClusterCommand {
   RunArtifact artifact_;
   Places places_;  // of the scenario, where it was read just now
   std::optional<Forecast> forecast_;
+  std::optional<LoadedCatalog> catalog_;
+  std::optional<Usd> budget_;
+  RunOptions makes_;           // that make the plan in force
+  bool plan_is_read_ = false;  // by makes_, of the run's directory: changes are in it
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "executor/comm/rendezvous/job_secret.h"
+#include "executor/kubernetes/plan_state.h"
 #include "executor/kubernetes/pods/cluster_gang.h"
 #include "sim/base/text/base64.h"
 #include "sim/base/unit_text.h"
@@ -62,6 +63,8 @@ std::vector<KeptInterruption> interruptions_of(const std::string& text) {
 
 void create_state(const Kubectl& kubectl, const RunState& state) {
   const Json labels = labels_of(state.run);
+  Json data = {{"words", Json(state.words).dump()}, {"started", state.started}};
+  data.update(plan_data(state));
   const Json map = {{"apiVersion", "v1"},
                     {"kind", "ConfigMap"},
                     {"metadata",
@@ -69,7 +72,7 @@ void create_state(const Kubectl& kubectl, const RunState& state) {
                       {"labels", labels},
                       {"annotations", {{kPhase, to_text(state.phase)}, {kReason, state.reason}}}}},
                     {"binaryData", {{kPlan, to_base64(state.plan)}}},
-                    {"data", {{"words", Json(state.words).dump()}, {"started", state.started}}}};
+                    {"data", std::move(data)}};
   kubectl.run({"create", "--filename", "-"}, map.dump());
 }
 
@@ -105,6 +108,7 @@ std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& ru
                  .interruptions = interruptions_of(text_of(data, kInterruptions)),
                  .counted_from = parse_integer(text_of(notes, kCountedFrom)).value_or(0)};
   if (const auto code = parse_integer(text_of(notes, kExitCode))) state.exit_code = int(*code);
+  read_plan_data(data, state);
   const Json words = Json::parse(text_of(data, "words"), nullptr, false);
   if (words.is_array())
     for (const Json& word : words)
