@@ -10,7 +10,9 @@
 #include "cli/errors.h"
 #include "executor/kubernetes/plan_state.h"
 #include "executor/kubernetes/pods/free_room.h"
+#include "planner/nodes_in_room.h"
 #include "planner/question.h"
+#include "planner/remedies.h"
 #include "sim/base/text/shell_word.h"
 
 namespace reckon::cli {
@@ -46,14 +48,6 @@ std::string attach_command(const RunOptions& options, const std::string& run,
   return command;
 }
 
-std::vector<int> nodes_in_room(std::vector<int> nodes, int workers_now, int nodes_now, int room) {
-  const int has = std::max(room, workers_now);
-  std::erase_if(nodes, [&](int n) {
-    return std::int64_t{workers_now} * n > std::int64_t{has} * nodes_now;
-  });
-  return nodes;
-}
-
 RunsAt runs_in_cluster(const RunOptions& options, const std::string& run, const Kubectl& kubectl) {
   RunsAt at;
   at.this_machine = false;
@@ -67,8 +61,8 @@ RunsAt runs_in_cluster(const RunOptions& options, const std::string& run, const 
     const int workers = now.only_job().strategy.workers;
     const int nodes_now = std::max(1, planner::worker_pool(scenario).nodes.initial);
     const int most = workers * *std::ranges::max_element(nodes) / nodes_now;
-    return nodes_in_room(std::move(nodes), workers, nodes_now,
-                         room_of(kubectl, run, most).value_or(0));
+    return planner::nodes_in_room(std::move(nodes), workers, nodes_now,
+                                  room_of(kubectl, run, most).value_or(0));
   };
   at.command = [command = attach_command(options, run, kubectl.name_space())](
                    std::span<const std::string> changes) {

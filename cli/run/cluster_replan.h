@@ -21,10 +21,6 @@ namespace reckon::cli {
 std::string attach_command(const RunOptions& options, const std::string& run,
                            const std::string& name_space);
 
-/// Of `nodes`, those on which no more workers are than have room; what the run has now it keeps.
-/// Each node has the same number of workers.
-std::vector<int> nodes_in_room(std::vector<int> nodes, int workers_now, int nodes_now, int room);
-
 /// A cluster. The worker pool may have what the scenario says where an autoscaler makes its nodes,
 /// else what the cluster has room for beside others' pods. `kubectl` must outlive it.
 RunsAt runs_in_cluster(const RunOptions& options, const std::string& run,

@@ -71,8 +71,7 @@ struct Replanner::Search {
   planner::RemedyQuestion question;
 
   Plan there(Plan plan) const {
-    if (at.this_machine)
-      run_here(plan, catalog.operations, true, rates ? &*rates : nullptr);
+    if (at.this_machine) run_here(plan, catalog.operations, true, rates ? &*rates : nullptr);
     return plan;
   }
 
@@ -122,11 +121,7 @@ RunsAt runs_here(std::span<const std::string> arguments) {
 
 Replanner::Replanner(const RunOptions& options, planner::RunLimits limits, RunsAt at,
                      const LoadedCatalog& catalog, Display& display)
-    : asked_(options),
-      limits_(limits),
-      at_(std::move(at)),
-      catalog_(catalog),
-      display_(display) {}
+    : asked_(options), limits_(limits), at_(std::move(at)), catalog_(catalog), display_(display) {}
 
 Replanner::~Replanner() {
   cancel_.request_stop();

@@ -134,10 +134,9 @@ void RunOptions::check() const {
 std::vector<std::string> words_of_job(const RunOptions& options,
                                       std::span<const std::string> arguments) {
   static const std::array<std::string, 17> kOfJob{
-      "checkpoint-steps", "image",    "pull-secret",  "bucket",      "claim",
-      "storage-class",    "deadline", "notice",       "retries",     "retry-delay",
-      "pending",          "node-dir", "store-secret", "cordon-slow", "replications",
-      "budget",           "replan"};
+      "checkpoint-steps", "image",       "pull-secret",  "bucket",      "claim",   "storage-class",
+      "deadline",         "notice",      "retries",      "retry-delay", "pending", "node-dir",
+      "store-secret",     "cordon-slow", "replications", "budget",      "replan"};
   RunOptions again = options;
   return words_that_give(kOfJob, again.declared(), arguments);
 }

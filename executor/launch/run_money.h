@@ -13,8 +13,8 @@ namespace reckon {
 /// ten times a second; between two looks a step may begin, which is taken to its end and saved.
 class RunMoney {
  public:
-  /// `save`: what a checkpoint is forecast to take. `to_stop`: what passes besides, from the word to
-  /// stop until no node is held any more.
+  /// `save`: what a checkpoint is forecast to take. `to_stop`: what passes besides, from the word
+  /// to stop until no node is held any more.
   RunMoney(RunRates rates, const EarlierPart& before, std::optional<Usd> budget, Seconds save,
            Seconds to_stop = Seconds{0})
       : spending_(std::move(rates), before.runs, before.ends, before.clock.now()),
