@@ -5,8 +5,8 @@
 
 namespace reckon::planner {
 
-/// Of `nodes`, those whose workers have `room` (in workers), or are not more than the run has now on
-/// `nodes_now`. Each node has as many.
+/// Of `nodes`, those whose workers have `room` (a number of workers), or are not more than the run
+/// has now on `nodes_now`. Each node has as many.
 inline std::vector<int> nodes_in_room(std::vector<int> nodes, int workers_now, int nodes_now,
                                       int room) {
   const int has = std::max(room, workers_now);
