@@ -31,7 +31,7 @@ std::optional<int> room_of(const Kubectl& kubectl, const std::string& run, int m
 }
 
 /// What went wrong with the input, in one line for each.
-std::string text_of(const WrongInput& error) {
+std::string mistakes_text(const WrongInput& error) {
   std::string text;
   for (const Diagnostic& d : error.diagnostics) text += (text.empty() ? "" : "; ") + d.what;
   return text;
@@ -112,7 +112,7 @@ void DecidedPlan::look(const DecisionRecord& decision, const RunState& state,
     part_ = made_.get();
     return;
   } catch (const WrongInput& error) {
-    why = text_of(error);
+    why = mistakes_text(error);
   } catch (const std::runtime_error& error) {
     why = error.what();
   }

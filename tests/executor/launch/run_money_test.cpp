@@ -36,7 +36,7 @@ TEST_CASE("a run stops while the budget still does for a step and its checkpoint
 }
 
 TEST_CASE("where nodes are held until a job has ended, the stop begins so much earlier") {
-  // 100 USD; a step of 10 s, a save of 5 s, 15 s until the pods are gone, 0.2 s until the next look.
+  // 100 USD; a step of 10 s, a save of 5 s, 15 s until the pods are gone, 0.2 s to the next look.
   RunRates rates;
   PoolRates pool;
   pool.nodes = 1;
