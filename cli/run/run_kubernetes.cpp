@@ -112,8 +112,12 @@ RunArtifact ClusterCommand::changed_plan(const RunOptions& options) {
   };
   const auto changes = changes_between(recipe(plan()), recipe(changed.plan));
   if (changes.empty()) return changed;
+  std::string what;
+  for (const SettingChange& c : changes)
+    what += fmt::format("{}{}: recorded {}, now {}", what.empty() ? "" : "; ", c.name, c.recorded,
+                        c.now);
   throw WrongInput({{.at = {.file = "--set"},
-                     .what = "the run was trained under other settings:\n" + to_text(changes),
+                     .what = "the run was trained under other settings: " + what,
                      .hint = "in a cluster a run goes on with the training that it began"}});
 }
 
@@ -193,9 +197,10 @@ int ClusterCommand::go_on(const Kubectl& kubectl, const ClusterFacts& facts, Run
   how.first_is_there = newest && !over && newest->pods_wanted == pods;
   how.state = std::move(state);
   if (newest && (other_plan || plan_waits)) {
-    print_error(fmt::format("attempt {} ends behind a checkpoint; the run goes on under {}\n",
-                            newest->number,
-                            plan_waits ? "the plan that was decided" : "the new plan"));
+    if (newest->pods_wanted > 0)
+      print_error(fmt::format("attempt {} ends behind a checkpoint; the run goes on under {}\n",
+                              newest->number,
+                              plan_waits ? "the plan that was decided" : "the new plan"));
     if (!end_attempt_and_wait(kubectl, how.state.run, newest->number, 2 * options.notice + kEnds))
       throw KubectlError(KubectlFailure::setup,
                          "pods of the run do not end; `reckon status` shows which");

@@ -239,7 +239,7 @@ TEST_CASE("what a run in a cluster is told to take goes on so when it is attache
 
   const std::string attach = "run --on kubernetes --attach asked --out run ";
   CHECK(job.reckon(attach + "--set cluster.pools.here.nodes=3").code == 2);
-  const Output other = job.reckon(attach + "--resume --set workload.train.learning_rate=0.5");
+  const Output other = job.reckon(attach + "--resume --set workload.optimizer.learning_rate=0.5");
   CHECK(other.code == 2);
   CHECK_THAT(other.err, Contains("was trained under other settings"));
 
