@@ -28,7 +28,7 @@ std::vector<std::string> joined(std::vector<std::string> words, std::span<const 
 
 /// Is there anything to look for?
 bool watches(const RunOptions& options, const planner::RunLimits& limits) {
-  return options.replan != ReplanMode::off && (limits.deadline || limits.budget);
+  return options.replan_mode() != ReplanMode::off && (limits.deadline || limits.budget);
 }
 
 /// All in one place: what was measured counts for what is to come here.
@@ -64,13 +64,14 @@ RunOptions as_decided(RunOptions options, const LoadedCatalog& catalog) {
 /// What a search needs, its own: the run goes on meanwhile.
 struct Replanner::Search {
   RunOptions options;
+  const RunsAt& at;
   const LoadedCatalog& catalog;
   std::optional<ProcessorRates> rates;
   std::vector<OwnRun> seen;  // the last: of the plan in force, whose modelled step run() finds
   planner::RemedyQuestion question;
 
-  Plan here(Plan plan) const {
-    run_here(plan, catalog.operations, true, rates ? &*rates : nullptr);
+  Plan there(Plan plan) const {
+    if (at.this_machine) run_here(plan, catalog.operations, true, rates ? &*rates : nullptr);
     return plan;
   }
 
@@ -79,8 +80,8 @@ struct Replanner::Search {
     changed.overrides = joined(std::move(changed.overrides), planner::texts(changes));
     auto loaded = load_plan_to_run(options.files.front(), changed, changed, catalog);
     if (!loaded || loaded->plan.jobs.size() != 1) return std::nullopt;
-    if (!cannot_train(loaded->plan).empty()) return std::nullopt;
-    planner::PlanHere made{here(std::move(loaded->plan))};
+    if (!at.trains(loaded->plan)) return std::nullopt;
+    planner::PlanHere made{there(std::move(loaded->plan))};
     const OwnEvidence e = evidence_of_run(seen, this_run(made.plan));
     constexpr double kNinety = 1.645;  // the interval of nine of ten, in standard deviations
     made.step_factor = e.median;
@@ -93,10 +94,10 @@ struct Replanner::Search {
     auto loaded = load_plan_to_run(options.files.front(), options, options, catalog);
     if (!loaded) return std::nullopt;
     const auto network = make_network({});
-    Plan now = here(std::move(loaded->plan));
+    Plan now = there(std::move(loaded->plan));
     seen.back().modelled = estimate_step(now, now.only_job(), *network).step;
     const Scenario& scenario = loaded->file.scenario;
-    question.changes = planner::changes_of_run(scenario, now, planner::nodes_of_run(scenario));
+    question.changes = planner::changes_of_run(scenario, now, at.nodes(scenario, now));
     question.seed = now.seed;
     question.now = std::move(now);
     question.here = [this](std::span<const planner::Change> changes) { return plan_with(changes); };
@@ -106,14 +107,21 @@ struct Replanner::Search {
   }
 };
 
-Replanner::Replanner(const RunOptions& options, planner::RunLimits limits,
-                     std::span<const std::string> arguments, const LoadedCatalog& catalog,
-                     Display& display)
-    : asked_(options),
-      limits_(limits),
-      arguments_(arguments),
-      catalog_(catalog),
-      display_(display) {}
+RunsAt runs_here(std::span<const std::string> arguments) {
+  RunsAt at;
+  at.trains = [](const Plan& plan) { return cannot_train(plan).empty(); };
+  at.nodes = [](const Scenario& scenario, const Plan&) { return planner::nodes_of_run(scenario); };
+  at.command = [arguments](std::span<const std::string> changes) {
+    std::vector<std::string> words{"--resume"};
+    for (const std::string& change : changes) words.insert(words.end(), {"--set", change});
+    return command_with(arguments, words);
+  };
+  return at;
+}
+
+Replanner::Replanner(const RunOptions& options, planner::RunLimits limits, RunsAt at,
+                     const LoadedCatalog& catalog, Display& display)
+    : asked_(options), limits_(limits), at_(std::move(at)), catalog_(catalog), display_(display) {}
 
 Replanner::~Replanner() {
   cancel_.request_stop();
@@ -128,7 +136,7 @@ void Replanner::begin(const RunOptions& options, const RunArtifact& bound,
   directory_ = directory;
   first_step_.reset();
   told_.reset();
-  if (watches(asked_, limits_) && !rates_ && computes_on_processors(bound.plan))
+  if (watches(asked_, limits_) && at_.this_machine && !rates_ && computes_on_processors(bound.plan))
     if (const auto machine = MachineStore::open()) rates_ = machine->rates();
 }
 
@@ -164,7 +172,7 @@ void Replanner::start_search(const RunStatus& status) {
   OwnRun now = this_run(bound_.plan);
   now.step = status.estimate.step;
   latest_ = std::make_shared<Search>(
-      Search{options_, catalog_, rates_, seen_, planner::RemedyQuestion{}});
+      Search{options_, at_, catalog_, rates_, seen_, planner::RemedyQuestion{}});
   latest_->seen.push_back(now);
   latest_->question.limits = limits_;
   latest_->question.so_far = {.steps_left = status.steps - status.steps_done,
@@ -210,7 +218,7 @@ void Replanner::decide(const RunStatus& status, Found found) {
     d.p50 = Seconds{then.time_seconds.p50};
     d.p95 = Seconds{then.time_seconds.p95};
     if (then.cost_usd) d.cost = then.cost_usd->mean;
-    d.applied = asked_.replan == ReplanMode::automatic;
+    d.applied = asked_.replan_mode() == ReplanMode::automatic;
   }
   if (!d.applied && told_ == d.what) return;  // nothing new
   told_ = d.what;
@@ -242,9 +250,7 @@ void Replanner::tell(const RunStatus& status, const DecisionRecord& d) {
       now - std::chrono::duration_cast<std::chrono::system_clock::duration>(status.elapsed);
   display_.line(decision_line(d, limits_, begin, now));
   if (d.what.empty() || d.applied) return;
-  std::vector<std::string> words{"--resume"};
-  for (const std::string& change : d.changes) words.insert(words.end(), {"--set", change});
-  display_.line("  take it: Ctrl-C, then " + command_with(arguments_, words));
+  display_.line("  take it: Ctrl-C, then " + at_.command(d.changes));
 }
 
 }  // namespace reckon::cli

@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -23,11 +24,24 @@ namespace reckon::cli {
 /// that the options make, and of those that came of it. Of a run that is not resumed: none.
 RunOptions as_decided(RunOptions options, const LoadedCatalog& catalog);
 
+/// Where a run is, as a search for what helps asks: all from a thread of its own.
+struct RunsAt {
+  bool this_machine = true;  // plans are bound to it, and its measured rates count
+  /// Whether the processes there train the plan.
+  std::function<bool(const Plan&)> trains;
+  /// Numbers of nodes to consider beside the plan in force.
+  std::function<std::vector<int>(const Scenario&, const Plan& now)> nodes;
+  /// The command that goes on with the changes, behind "Ctrl-C, then ".
+  std::function<std::string(std::span<const std::string> changes)> command;
+};
+/// This machine; `arguments`: the words of the user behind `reckon run`, which outlive it.
+RunsAt runs_here(std::span<const std::string> arguments);
+
 class Replanner {
  public:
-  /// `arguments`: the words of the user behind `reckon run`. The catalog must outlive it.
-  Replanner(const RunOptions& options, planner::RunLimits limits,
-            std::span<const std::string> arguments, const LoadedCatalog& catalog, Display& display);
+  /// The options and the catalog must outlive it.
+  Replanner(const RunOptions& options, planner::RunLimits limits, RunsAt at,
+            const LoadedCatalog& catalog, Display& display);
   ~Replanner();
   Replanner(const Replanner&) = delete;
   Replanner& operator=(const Replanner&) = delete;
@@ -40,6 +54,8 @@ class Replanner {
   bool stops() const { return taken_.has_value(); }
   /// "goes on with two more workers"; "": it does not stop.
   std::string reason() const;
+  /// The decision that it stops for.
+  const DecisionRecord& taken() const { return taken_.value(); }
   /// What is changed; the run then begins another part.
   std::vector<std::string> take();
 
@@ -56,7 +72,7 @@ class Replanner {
 
   const RunOptions& asked_;
   const planner::RunLimits limits_;
-  const std::span<const std::string> arguments_;
+  const RunsAt at_;
   const LoadedCatalog& catalog_;
   Display& display_;
   std::optional<ProcessorRates> rates_;

@@ -157,8 +157,8 @@ int run_on_this_machine(const RunOptions& options, std::span<const std::string> 
   Display display;
   const auto metrics = metrics_server(options, display);
   if (!run.resume) keep(record_of(part.plan(), part.forecast, utc_now()));
-  Replanner replanner(options, {deadline_of(options, part.plan()), part.budget}, arguments, catalog,
-                      display);
+  Replanner replanner(options, {deadline_of(options, part.plan()), part.budget},
+                      runs_here(arguments), catalog, display);
   RunEnd end = run_part(part, run, replanner, display, metrics.get());
   while (goes_on(end, replanner)) {
     display.line("the run " + replanner.reason());

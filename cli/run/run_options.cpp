@@ -57,12 +57,10 @@ void refuse_outside_of_cluster(const RunOptions& o) {
 }
 
 void refuse_in_cluster(const RunOptions& o) {
-  if (o.replan == ReplanMode::automatic)
-    throw UsageError("--replan auto is for runs on this machine: in a cluster the plan stays");
-  if (o.budget)
-    throw UsageError("--budget is for runs on this machine: in a cluster nothing stops at it yet");
   if (o.accept_changes)
-    throw UsageError("--accept-changes is for runs on this machine: in a cluster the plan stays");
+    throw UsageError("--accept-changes is for runs on this machine: in a cluster training stays");
+  if (!o.attach.empty() && !o.resume && o.changes_plan())
+    throw UsageError("--attach goes on under the plan as it is; with --resume --set changes it");
   if (!o.attach.empty() && !o.files.empty())
     throw UsageError("--attach takes no scenario: the plan of the run is in the cluster");
   if (o.attach.empty() && o.resume)
@@ -135,10 +133,10 @@ void RunOptions::check() const {
 
 std::vector<std::string> words_of_job(const RunOptions& options,
                                       std::span<const std::string> arguments) {
-  static const std::array<std::string, 15> kOfJob{
-      "checkpoint-steps", "image",    "pull-secret",  "bucket",      "claim",
-      "storage-class",    "deadline", "notice",       "retries",     "retry-delay",
-      "pending",          "node-dir", "store-secret", "cordon-slow", "replications"};
+  static const std::array<std::string, 17> kOfJob{
+      "checkpoint-steps", "image",       "pull-secret",  "bucket",      "claim",   "storage-class",
+      "deadline",         "notice",      "retries",      "retry-delay", "pending", "node-dir",
+      "store-secret",     "cordon-slow", "replications", "budget",      "replan"};
   RunOptions again = options;
   return words_that_give(kOfJob, again.declared(), arguments);
 }
@@ -155,6 +153,13 @@ RunOptions taken_up(std::span<const std::string> words, const RunOptions& asked)
   options.attach = asked.attach;
   options.format = asked.format;
   options.threads = asked.threads;
+  if (asked.deadline) options.deadline = asked.deadline;
+  if (asked.budget) options.budget = asked.budget;
+  if (asked.replan) options.replan = asked.replan;
+  options.overrides = asked.overrides;
+  options.layers = asked.layers;
+  options.catalogs = asked.catalogs;
+  options.calibrations = asked.calibrations;
   return options;
 }
 

@@ -39,13 +39,16 @@ struct RunOptions : Files,
   bool resume = false, accept_changes = false;
   std::optional<Seconds> deadline, hang, retry_delay;
   std::optional<MoneyText> budget;
-  ReplanMode replan = ReplanMode::ask;
+  std::optional<ReplanMode> replan;  // nullopt: ask
   Seconds notice{30};
   std::optional<int> retries;
   std::optional<ListenAddress> metrics;
   std::string token_file;  // "": whoever asks --metrics is answered
 
   std::vector<Option> declared();
+  ReplanMode replan_mode() const { return replan.value_or(ReplanMode::ask); }
+  /// Is anything given that makes another plan of the scenario?
+  bool changes_plan() const { return !overrides.empty() || !layers.empty(); }
   bool file_is_elsewhere() const { return !attach.empty(); }
   /// Throws UsageError where options contradict each other.
   void check() const;

@@ -36,14 +36,13 @@ std::string command_elsewhere(std::span<const std::string> arguments, const fs::
                       std::vector<std::string>{"--out", free.string()});
 }
 
-/// Enough for the run with 95 %, in two digits.
+}  // namespace
+
 std::string budget_for(const RunEnd& end) {
   const double needs = end.status.estimate.cost_usd->p95;
   const double digit = std::pow(10, std::floor(std::log10(needs)) - 1);
   return fmt::format("{:.12g}USD", std::ceil(needs / digit) * digit);
 }
-
-}  // namespace
 
 std::string command_with(std::span<const std::string> arguments,
                          std::span<const std::string> words) {

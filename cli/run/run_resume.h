@@ -22,6 +22,9 @@ bool may_go_on(const Plan& plan, const RunDirectory& directory, bool accepted,
 std::string command_with(std::span<const std::string> arguments,
                          std::span<const std::string> words);
 
+/// A budget that does for the run with 95 %, in two digits: "33USD". Its prices are known.
+std::string budget_for(const RunEnd& end);
+
 /// Of a run that had taken its last step before: that nothing was run, and what goes further.
 std::string finished_already(const RunDirectory& directory, std::int64_t steps);
 

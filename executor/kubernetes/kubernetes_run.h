@@ -41,6 +41,11 @@ struct KubernetesRunOptions {
   bool cordon_slow = false;  // the node of a rank that is slow beyond its kind is replaced
   Seconds pending_deadline{900};
   std::optional<Seconds> deadline;  // of the job, from its first start
+  /// Of the whole run: it stops behind a checkpoint where more would pass it.
+  std::optional<Usd> budget;
+  /// Why a run that was stopped goes on with another part, which is begun by whoever says so; "":
+  /// it does not, and is told to be stopped.
+  std::function<std::string()> goes_on;
 };
 
 /// One process of the job, for a table.

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "executor/comm/rendezvous/job_secret.h"
+#include "executor/kubernetes/plan_state.h"
 #include "executor/kubernetes/pods/cluster_gang.h"
 #include "executor/train/records/pod_orders.h"
 #include "sim/base/text/base64.h"
@@ -79,6 +80,8 @@ Words phase_question(const std::string& run) {
 
 void create_state(const Kubectl& kubectl, const RunState& state) {
   const Json labels = labels_of_run(state.run);
+  Json data = {{"words", Json(state.words).dump()}, {"started", state.started}};
+  data.update(plan_data(state));
   const Json map = {{"apiVersion", "v1"},
                     {"kind", "ConfigMap"},
                     {"metadata",
@@ -86,7 +89,7 @@ void create_state(const Kubectl& kubectl, const RunState& state) {
                       {"labels", labels},
                       {"annotations", {{kPhase, to_text(state.phase)}, {kReason, state.reason}}}}},
                     {"binaryData", {{kPlan, to_base64(state.plan)}}},
-                    {"data", {{"words", Json(state.words).dump()}, {"started", state.started}}}};
+                    {"data", std::move(data)}};
   kubectl.run({"create", "--filename", "-"}, map.dump());
 }
 
@@ -122,6 +125,7 @@ std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& ru
                  .interruptions = interruptions_of(text_of(data, kInterruptions)),
                  .counted_from = parse_integer(text_of(notes, kCountedFrom)).value_or(0)};
   if (const auto code = parse_integer(text_of(notes, kExitCode))) state.exit_code = int(*code);
+  read_plan_data(data, state);
   const Json words = Json::parse(text_of(data, "words"), nullptr, false);
   if (words.is_array())
     for (const Json& word : words)

@@ -33,6 +33,13 @@ struct KeptInterruption {
   bool fruitless = false;  // a program of one's own failed by itself before its first step
 };
 
+/// What lies between two of its launchers' commands: from a start, a `--resume` or another plan to
+/// the next end. Its nodes are paid for from then on.
+struct RunPart {
+  std::int64_t attempt = 0;  // the first
+  Seconds at{};              // since the first start of all
+};
+
 struct RunState {
   std::string run;                 // NAME
   std::string plan;                // the artifact, as it is in a file
@@ -44,6 +51,11 @@ struct RunState {
   std::vector<KeptInterruption> interruptions;  // by attempt
   /// Failures of earlier attempts count no more: somebody resumed the run.
   std::int64_t counted_from = 0;
+  // What plan_state.h writes.
+  std::int64_t plan_from = 0;             // first attempt of `plan`; those before ran other plans
+  std::vector<RunPart> parts;             // oldest first; empty: an older reckon began it
+  std::vector<EndRecord> ends;            // of parts, as far as somebody saw them end
+  std::vector<DecisionRecord> decisions;  // by which the plan was changed
 };
 
 /// Of all its objects.

@@ -30,6 +30,7 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
       options_(options),
       observer_(observer),
       stop_(stop),
+      starts_(plan.job_start.framework_start.value),
       has_servers_(plan.only_job().strategy.server_count() > 0),
       secret_made_(options.secret_is_there),
       workers_(plan.only_job().strategy.workers),
@@ -45,13 +46,16 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
       interruptions_(kubectl, options.state) {
   if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_, options.digests);
   tracker_.take_up(files_.before().steps, files_.before().checkpoints,
-                   files_.before().interruptions);
+                   files_.before().interruptions, files_.before().of_this_plan);
+  count_money(plan, forecast);
   checkpoint_ = files_.before().checkpoint;
   if (!files_.before().damage.empty()) say(files_.before().damage);
   for (std::size_t k = 0; k < names_.size(); ++k) ranks_[k].name = names_[k];
 }
 
 RunEnd WatchedRun::run() {
+  if (starts_too_dear()) return not_started();
+  take_up_parts();
   if (options_.create)
     create_state(kubectl_, options_.state);
   else
@@ -76,8 +80,9 @@ RunEnd WatchedRun::run() {
   };
   events.gang.tick = [this] { show(); };
   RunEnd end;
-  end.end = supervise(how, events, stop_);
+  end.end = supervise(how, events, asked_);
   if (end.end.verdict != Verdict::finished) end_standing();
+  explain_stop(end);
   record_end(end.end);
   end.status = tracker_.at(clock_.now());
   end.checkpoint = checkpoint_;
@@ -91,8 +96,9 @@ void WatchedRun::read_earlier_attempts() {
   std::map<std::pair<std::int64_t, int>, PodView> pods;  // by attempt, then rank
   for (const Json& item : list.at("items")) {
     PodView pod = pod_view(item);
-    const bool earlier = pod.attempt < options_.first_attempt && pod.rank >= 0 &&
-                         std::size_t(pod.rank) < names_.size();
+    const bool has_name =
+        std::size_t(pod.rank) < names_.size() || pod.attempt < options_.state.plan_from;
+    const bool earlier = pod.attempt < options_.first_attempt && pod.rank >= 0 && has_name;
     if (earlier && pod.ended()) pods.emplace(std::pair(pod.attempt, pod.rank), std::move(pod));
   }
   std::optional<std::int64_t> attempt;
@@ -156,7 +162,7 @@ GangEnd WatchedRun::run_attempt(std::int64_t attempt) {
   const bool there = options_.first_is_there && attempt == options_.first_attempt;
   if (!there) make_pods(attempt);
   if (foreign_) foreign_->begin(attempt, Seconds{0});
-  GangEnd end = watch_cluster_gang(kubectl_, gang(attempt), gang_events(attempt), stop_);
+  GangEnd end = watch_cluster_gang(kubectl_, gang(attempt), gang_events(attempt), asked_);
   if (foreign_) end_of_foreign(end);
   if (end.code == 0) return end;
   if (!end.asked) on_break(attempt, end);
@@ -191,7 +197,7 @@ GangEnd WatchedRun::run_standing(std::int64_t attempt) {
     how.stays = true;
     standing_ = std::make_unique<StandingPods>(kubectl_, std::move(how), gang_events(attempt));
   }
-  GangEnd end = standing_->run(attempt, stop_);
+  GangEnd end = standing_->run(attempt, asked_);
   if (end.code == 0) return end;
   if (!end.asked) on_break(attempt, end);
   if (!end.asked && stopped_from_elsewhere()) {

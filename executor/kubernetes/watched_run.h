@@ -18,6 +18,7 @@
 #include "executor/kubernetes/pods/pod_times.h"
 #include "executor/kubernetes/pods/standing_pods.h"
 #include "executor/launch/foreign_program.h"
+#include "executor/launch/run_money.h"
 #include "executor/train/stop_signal.h"
 #include "sim/measurement/slow_ranks.h"
 
@@ -50,6 +51,24 @@ class WatchedRun {
       return true;
     });
   }
+
+  // ---- money, and parts of other plans (watched_run_parts.cpp)
+  void count_money(const Plan& plan, const Forecast& forecast);
+  /// Records of earlier parts that only the cluster has.
+  void take_up_parts();
+  /// More than the budget would be spent by a start.
+  bool starts_too_dear() const;
+  RunEnd not_started();
+  /// What the user asks, or the budget.
+  StopRequest request();
+  /// Why it was stopped, where that was not the user.
+  void explain_stop(RunEnd& end);
+  /// Is the attempt of a plan before this one?
+  bool of_earlier_plan() const { return tracker_.attempt() < options_.state.plan_from; }
+  /// It is known from an earlier plan's records how far that came; the rest is not of this plan.
+  void take_earlier(const MeasurementRecord& record);
+  std::string name_of(int rank) const;
+  void note_end(const EndRecord& end, const SupervisedEnd& how);
 
   // ---- attempts (watched_run.cpp)
   /// From the logs of earlier attempts' pods, as far as the cluster has them still: of pods that
@@ -106,7 +125,9 @@ class WatchedRun {
   const Kubectl& kubectl_;
   const KubernetesRunOptions& options_;
   const KubernetesObserver& observer_;
-  const std::function<StopRequest()>& stop_;
+  const std::function<StopRequest()>& stop_;  // of the user
+  const std::function<StopRequest()> asked_ = [this] { return request(); };
+  const Seconds starts_;  // what a start is planned to take
   bool has_servers_, secret_made_;
   int workers_, ranks_of_worker_;
   std::vector<std::string> names_;
@@ -116,6 +137,7 @@ class WatchedRun {
   RunClock clock_;
   PodTimes times_;
   RunTracker tracker_;
+  std::optional<RunMoney> money_;  // nullopt: a price is unknown
   SlowRanks slow_ranks_;
   std::optional<std::int64_t> cordoned_in_;  // the attempt in which a node was cordoned last
   std::optional<ForeignProgram> foreign_;    // nullopt: reckon-worker

@@ -21,7 +21,7 @@ void WatchedRun::on_output(int rank, Time at, std::string_view line) {
 }
 
 bool WatchedRun::on_record(int rank, std::string_view line) {
-  const auto parsed = parse_measurements(names_[std::size_t(rank)], std::string(line) + '\n');
+  const auto parsed = parse_measurements(name_of(rank), std::string(line) + '\n');
   if (!parsed || !parsed->damaged.empty()) return false;
   for (const RunRecord& r : parsed->runs) take(rank, r);
   for (const ChangeRecord& r : parsed->changes) take(rank, r);
@@ -31,6 +31,7 @@ bool WatchedRun::on_record(int rank, std::string_view line) {
 }
 
 void WatchedRun::take(int rank, const MeasurementRecord& record) {
+  if (of_earlier_plan()) return take_earlier(record);
   if (const auto* step = std::get_if<StepRecord>(&record)) {
     RankStatus& status = ranks_[std::size_t(rank)];
     status.steps_done = step->step + 1;
@@ -223,14 +224,9 @@ void WatchedRun::record_end(const SupervisedEnd& end) {
   r.at = clock_.now();
   r.steps_done = tracker_.steps_done();
   r.detail = end.reason;
+  if (money_) r.spent = to_usd(money_->spending().at(r.at)).v;
   keep(r);
-  const RunPhase phase = end.verdict == Verdict::finished  ? RunPhase::finished
-                         : end.verdict == Verdict::stopped ? RunPhase::stopped
-                                                           : RunPhase::failed;
-  patient([&] {
-    set_phase(kubectl_, options_.state.run, phase, end.reason, end.exit_code);
-    return 0;
-  });
+  note_end(r, end);
 }
 
 }  // namespace reckon::kubernetes

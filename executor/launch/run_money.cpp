@@ -8,7 +8,7 @@ namespace reckon {
 
 bool RunMoney::passes(Seconds now, Seconds step) const {
   constexpr Seconds kUntilNextLook{0.2};
-  return budget_ && to_usd(spending_.at(now + kUntilNextLook + step + save_)) > *budget_;
+  return budget_ && to_usd(spending_.at(now + kUntilNextLook + step + save_ + to_stop_)) > *budget_;
 }
 
 StopRequest RunMoney::request(StopRequest asked, Seconds now, Seconds step) {

@@ -13,11 +13,14 @@ namespace reckon {
 /// ten times a second; between two looks a step may begin, which is taken to its end and saved.
 class RunMoney {
  public:
-  /// `save`: what a checkpoint is forecast to take.
-  RunMoney(RunRates rates, const EarlierPart& before, std::optional<Usd> budget, Seconds save)
+  /// `save`: what a checkpoint is forecast to take. `to_stop`: what passes besides, from the word
+  /// to stop until no node is held any more.
+  RunMoney(RunRates rates, const EarlierPart& before, std::optional<Usd> budget, Seconds save,
+           Seconds to_stop = Seconds{0})
       : spending_(std::move(rates), before.runs, before.ends, before.clock.now()),
         budget_(budget),
-        save_(save) {}
+        save_(save),
+        to_stop_(to_stop) {}
 
   const RunSpending& spending() const { return spending_; }
   std::optional<Usd> budget() const { return budget_; }
@@ -38,7 +41,7 @@ class RunMoney {
  private:
   RunSpending spending_;
   std::optional<Usd> budget_;
-  Seconds save_;
+  Seconds save_, to_stop_;
   bool out_ = false;
 };
 

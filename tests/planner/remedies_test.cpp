@@ -1,4 +1,5 @@
 #include "planner/remedies.h"
+#include "planner/nodes_in_room.h"
 #include "planner/space/space.h"
 
 #include <catch2/catch.hpp>
@@ -135,6 +136,13 @@ TEST_CASE("nodes to consider: the plan block's, the pool's range, else up to twi
   };
   CHECK(nodes(job(2, mirrored(2))) == std::vector{1, 2, 3, 4});
   CHECK(nodes(job(2, mirrored(2)) + "plan: {vary: {nodes: [2, 8]}}\n") == std::vector{2, 8});
+}
+
+TEST_CASE("where there is room for fewer, what the run has it keeps") {
+  // Two workers a node, two nodes.
+  CHECK(nodes_in_room({1, 2, 3, 4}, 4, 2, 6) == std::vector{1, 2, 3});
+  CHECK(nodes_in_room({1, 2, 3, 4}, 4, 2, 0) == std::vector{1, 2});
+  CHECK(nodes_in_room({8}, 4, 2, 6).empty());
 }
 
 /// Of 100,000 steps a thousand times as long as the model says: starts are nothing beside them.

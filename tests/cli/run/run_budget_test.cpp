@@ -111,6 +111,6 @@ TEST_CASE("a budget without prices, or that is none, is refused") {
   CHECK(contains(w.run("run job.yaml --budget 5EUR").err, "--budget: the price is in EUR"));
   CHECK(contains(w.run("run job.yaml --budget 5").err, "'5' has no currency"));
   CHECK(contains(w.run("run job.yaml --budget 0USD").err, "--budget must be above 0"));
-  CHECK(contains(w.run("run job.yaml --on kubernetes --budget 5USD").err,
-                 "--budget is for runs on this machine"));
+  CHECK(contains(w.run("run free.yaml --on kubernetes --image a:1 --budget 5USD").err,
+                 "--budget needs prices"));
 }

@@ -163,10 +163,12 @@ TEST_CASE("a run that will be late says what helps, and --replan auto goes on so
   }
 }
 
-TEST_CASE("replan auto is refused where nothing does it, and other words are none") {
+TEST_CASE("other words of replan are none, and a run in a cluster is changed when it is resumed") {
   const Workspace w;
   w.write("job.yaml", late_job(1));
   CHECK(w.run("run job.yaml --replan perhaps").code == 2);
-  CHECK(contains(w.run("run job.yaml --on kubernetes --replan auto").err,
-                 "--replan auto is for runs on this machine"));
+  const Output changed =
+      w.run("run --on kubernetes --attach late --set cluster.pools.here.nodes=2");
+  CHECK(changed.code == 2);
+  CHECK(contains(changed.err, "--attach goes on under the plan as it is"));
 }

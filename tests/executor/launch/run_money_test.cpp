@@ -35,6 +35,20 @@ TEST_CASE("a run stops while the budget still does for a step and its checkpoint
   }
 }
 
+TEST_CASE("where nodes are held until a job has ended, the stop begins so much earlier") {
+  // 100 USD; a step of 10 s, a save of 5 s, 15 s until the pods are gone, 0.2 s to the next look.
+  RunRates rates;
+  PoolRates pool;
+  pool.nodes = 1;
+  pool.price.machine = {3'600'000'000'000};
+  rates.pools.push_back(pool);
+  EarlierPart before;
+  before.clock = RunClock::starting_now();
+  const RunMoney m(rates, before, Usd{100}, 5s, 15s);
+  CHECK(!m.passes(69s, 10s));
+  CHECK(m.passes(70s, 10s));
+}
+
 TEST_CASE("a run that is out of money stays so, and what the user asks goes before") {
   RunMoney m = money(Usd{100}, 5s);
   CHECK(m.request(StopRequest::none, 10s, 10s) == StopRequest::none);

@@ -1,0 +1,110 @@
+#include "executor/kubernetes/pods/free_room.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "executor/kubernetes/pods/cluster_gang.h"
+#include "executor/kubernetes/pods/pod_view.h"
+
+namespace reckon::kubernetes {
+namespace {
+
+Json at_or_empty(const Json& object, const char* pointer) {
+  const Json::json_pointer at(pointer);
+  return object.contains(at) ? object.at(at) : Json::object();
+}
+
+/// What a pod asks for: of a Job with such pods.
+Resources requests_of(const Json& pod) {
+  const Json job = {{"kind", "Job"},
+                    {"spec", {{"template", {{"spec", pod.value("spec", Json::object())}}}}}};
+  return demands_of({job}).front().requests;
+}
+
+bool is_of_run(const Json& pod, const std::string& run) {
+  const Json labels = at_or_empty(pod, "/metadata/labels");
+  return labels.value("app.kubernetes.io/name", "") == "reckon" &&
+         labels.value("app.kubernetes.io/instance", "") == run;
+}
+
+bool makes_workers(const Json& job) {
+  return at_or_empty(job, "/spec/template/metadata/labels")
+             .value("app.kubernetes.io/component", "") == "worker";
+}
+
+}  // namespace
+
+Json nodes_left(Json nodes, const Json& pods, const std::string& but) {
+  std::map<std::string, Resources> held;
+  for (const Json& pod : pods.value("items", Json::array())) {
+    const PodView view = pod_view(pod);
+    if (view.node.empty() || view.ended() || is_of_run(pod, but)) continue;
+    for (const auto& [resource, amount] : requests_of(pod)) held[view.node][resource] += amount;
+  }
+  if (!nodes.contains("items")) return nodes;
+  for (Json& node : nodes["items"]) {
+    const auto taken = held.find(node_view(node).name);
+    if (taken == held.end()) continue;
+    Json left = at_or_empty(node, "/status/allocatable");
+    for (const auto& [resource, amount] : taken->second) {
+      if (!left.contains(resource)) continue;
+      const Json& all = left.at(resource);
+      const auto there = quantity_of(all.is_string() ? all.get<std::string>() : all.dump());
+      left[resource] = fmt::format("{:.6f}", std::max(0.0, there.value_or(0) - amount));
+    }
+    node["status"]["allocatable"] = std::move(left);
+  }
+  return nodes;
+}
+
+int workers_with_room(const Json& jobs, const Json& nodes_left, int most) {
+  std::vector<PodDemand> others;
+  std::optional<PodDemand> worker;
+  for (Json job : jobs.value("items", Json::array())) {
+    job["kind"] = "Job";  // lists leave it out of their items
+    PodDemand demand = demands_of({job}).front();
+    if (!makes_workers(job))
+      others.push_back(std::move(demand));
+    else if (!worker)
+      worker = std::move(demand);
+  }
+  if (!worker) return 0;
+  for (int count = most; count > 0; --count) {
+    std::vector<PodDemand> tried = others;
+    worker->count = count;
+    tried.push_back(*worker);
+    const Room room = room_for(tried, nodes_left);
+    if (room.placed == room.pods) return count;
+  }
+  return 0;
+}
+
+std::optional<int> workers_with_room(const Kubectl& kubectl, const std::string& run,
+                                     std::int64_t attempt, int most) {
+  try {
+    const Json jobs = kubectl.json({"get", "jobs", "--selector", selector_of(run, attempt)});
+    const Json left = nodes_left(kubectl.json({"get", "nodes"}), kubectl.raw("/api/v1/pods"), run);
+    return workers_with_room(jobs, left, most);
+  } catch (const KubectlError&) {
+    return std::nullopt;
+  }
+}
+
+bool end_attempt_and_wait(const Kubectl& kubectl, const std::string& run, std::int64_t attempt,
+                          Seconds limit) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
+  end_attempt(kubectl, run, attempt);
+  for (;;) {
+    const Json pods = kubectl.json({"get", "pods", "--selector", selector_of(run, attempt)});
+    const auto ended = [](const Json& pod) { return pod_view(pod).ended(); };
+    if (std::ranges::all_of(pods.at("items"), ended)) return true;
+    if (Clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+}
+
+}  // namespace reckon::kubernetes

@@ -1,0 +1,24 @@
+#pragma once
+#include "executor/kubernetes/pods/node_fit.h"
+
+// Room for more pods of a job that runs.
+namespace reckon::kubernetes {
+
+/// The nodes with what the pods on them ask for taken off. Pods that have ended hold nothing, and
+/// those of the run `but` are about to end. Both are what `kubectl get` lists.
+Json nodes_left(Json nodes, const Json& pods, const std::string& but);
+
+/// How many pods like a worker's the nodes would take beside the job's other pods, `most` at most.
+/// `jobs`: of an attempt. 0: it has no worker.
+int workers_with_room(const Json& jobs, const Json& nodes_left, int most);
+
+/// The same of the run's attempt, as the cluster is now. nullopt: it cannot be found out.
+std::optional<int> workers_with_room(const Kubectl& kubectl, const std::string& run,
+                                     std::int64_t attempt, int most);
+
+/// Ends the pods of an attempt that still run, and waits until they have: what they save must be
+/// there before others go on from it. False: some do not end within the limit. Throws KubectlError.
+bool end_attempt_and_wait(const Kubectl& kubectl, const std::string& run, std::int64_t attempt,
+                          Seconds limit);
+
+}  // namespace reckon::kubernetes
