@@ -61,6 +61,11 @@ class HeavyJob : public WatchedJob {
     return std::size_t(std::ranges::count_if(
         all.steps, [&](const StepRecord& s) { return s.rank == 0 && s.attempt == attempt; }));
   }
+  /// A catalog "starts" in which the image is on the node.
+  void short_starts() {
+    std::filesystem::create_directory(files().path("starts"));
+    files().write("starts/operations.yaml", kShortStarts);
+  }
   bool there() const { return std::filesystem::exists(files().path("run") / "measurements.jsonl"); }
   /// Some steps of so many workers are done, or the launcher has ended.
   bool trains_with(int workers) {
@@ -177,8 +182,7 @@ TEST_CASE("the whole way: forecast, run, a pod killed, a slow rank, calibrated, 
   constexpr double kSeconds = 240, kStart = 12;
   const int steps = int(kSeconds / step);
   HeavyJob job("replans", steps);
-  std::filesystem::create_directory(job.files().path("starts"));
-  job.files().write("starts/operations.yaml", kShortStarts);
+  job.short_starts();
   const double deadline = kStart + 0.85 * kSeconds;
   job.start_new("--replan auto --catalog starts --deadline " + std::to_string(int(deadline)) + "s");
   REQUIRE(job.comes_to_say("the run goes on with "));
@@ -256,7 +260,8 @@ TEST_CASE("what a run in a cluster is told to take goes on so when it is attache
 TEST_CASE("a budget stops a run in a cluster behind a checkpoint, before it is passed", "[.long]") {
   constexpr int kBudgetSpent = 4;
   HeavyJob job("dear", 200'000, "3600 USD/h");
-  job.start_new("--replan off --budget 150USD");
+  job.short_starts();
+  job.start_new("--replan off --catalog starts --budget 200USD");
   CHECK(job.code() == kBudgetSpent);
   INFO(job.errors());
   CHECK_THAT(job.errors(), Contains("go on with: reckon run --on kubernetes --attach dear") &&
@@ -266,13 +271,13 @@ TEST_CASE("a budget stops a run in a cluster behind a checkpoint, before it is p
   const EndRecord& end = all.ends.front();
   CHECK(!end.finished);
   REQUIRE(end.spent);
-  CHECK(*end.spent <= 150);
+  CHECK(*end.spent <= 200);
   CHECK(*end.spent > 100);
   CHECK(end.steps_done > 0);
   REQUIRE(!all.checkpoints.empty());
   CHECK(all.checkpoints.back().step == end.steps_done);
   const Output status = job.reckon("status dear --on kubernetes");
-  CHECK_THAT(status.out, Contains("dear: stopped: ") && Contains("of the budget of 150.00 USD"));
+  CHECK_THAT(status.out, Contains("dear: stopped: ") && Contains("of the budget of 200.00 USD"));
 
   // It stays so until there is more money, wherever one asks.
   const std::string attach = "run --on kubernetes --attach dear --out other ";
