@@ -12,7 +12,7 @@ namespace reckon::kubernetes {
 void WatchedRun::count_money(const Plan& plan, const Forecast& forecast) {
   if (!forecast.rates) return;
   // From the word to stop until the last pod is gone and its end is seen: kubectl, the node's agent
-  // and the watch (measured on a busy machine: up to 8 s).
+  // and the watch. Assumed, not measured.
   constexpr Seconds kPodsEnd{15};
   EarlierPart before;
   before.clock = clock_;
