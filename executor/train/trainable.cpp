@@ -148,8 +148,8 @@ Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes, WatchedP
     const char* where = !in_place ? "reckon run on one machine does"
                         : watched == WatchedPods::no
                             ? "under reckon run --on kubernetes they do"
-                            : "pods of one rank each, on CPUs and with checkpoints in the "
-                              "storage alone, do";
+                            : "pods of one rank each, on CPUs, without parameter servers and "
+                              "with checkpoints in the storage alone, do";
     problems.add(fmt::format("pods of reckon-worker do not restart {} here: after a loss all of "
                              "them start again from the last checkpoint; {}",
                              to_text(job.restart->kind), where),
