@@ -55,6 +55,10 @@ class HeavyJob : public WatchedJob {
         "--retries 20 --image " +
         cluster().image() + ' ' + more);
   }
+  std::string host_of(int rank) const {
+    return cluster().kubectl("-n " + name() + " get pod " + pod_of(rank) +
+                             " -o go-template='{{.spec.hostname}}'");
+  }
   /// Of rank 0, under the attempt.
   std::size_t steps_of(std::int64_t attempt) const {
     const Measurements all = measured();
@@ -80,8 +84,8 @@ class HeavyJob : public WatchedJob {
   std::string job_;
 };
 
-/// The processes of a pod, which are processes of this machine.
-std::vector<pid_t> processes_of_pod(const std::string& pod) {
+/// The processes of a pod with this host name, which are processes of this machine.
+std::vector<pid_t> processes_of_host(const std::string& host) {
   std::vector<pid_t> ids;
   DIR* const processes = ::opendir("/proc");
   REQUIRE(processes != nullptr);
@@ -89,7 +93,7 @@ std::vector<pid_t> processes_of_pod(const std::string& pod) {
     const pid_t id = std::atoi(entry->d_name);
     if (id <= 0) continue;
     const std::string base = "/proc/" + std::to_string(id);
-    if (contains(read_all(base + "/environ"), "HOSTNAME=" + pod) &&
+    if (contains(read_all(base + "/environ"), "HOSTNAME=" + host) &&
         contains(read_all(base + "/comm"), "reckon-worker"))
       ids.push_back(id);
   }
@@ -155,7 +159,7 @@ TEST_CASE("the whole way: forecast, run, a pod killed, a slow rank, calibrated, 
     REQUIRE(job.comes_to_say("attempt 1: 2 pods"));
     REQUIRE(wait_for([&] { return !job.running() || job.steps_of(1) > 20; }));
     {
-      const auto slowed = processes_of_pod(job.pod_of(1));
+      const auto slowed = processes_of_host(job.host_of(1));
       REQUIRE(!slowed.empty());
       const SlowedDown slow(slowed);
       CHECK(job.comes_to_say("slow: rank 1 on node "));
