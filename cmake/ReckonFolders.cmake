@@ -17,7 +17,11 @@ endfunction()
 # group the other file's would be an overload, which a call may take without a word.
 function(reckon_unity target)
   if(RECKON_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 48)
+    set(batch 48)
+    if(RECKON_SANITIZE)
+      set(batch 24)  # clang's instrumented groups of 48 take minutes each, one behind the other at the end
+    endif()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
   endif()
 endfunction()
 

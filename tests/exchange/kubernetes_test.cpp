@@ -147,7 +147,7 @@ TEST_CASE("a job that is watched starts nothing again by itself, and its pods sa
 TEST_CASE("standing pods are made again whatever they end with, and wait for an order") {
   const Exported e = exported_manifest(kServers, {.minor = 31, .watched = true, .standing = true});
   CHECK(count(e.yaml, "backoffLimit: 1000000\n") == 2);
-  CHECK_THAT(e.yaml, Contains("name: RECKON_ORDERS_FILE\n                value: /orders/start\n"));
+  CHECK_THAT(e.yaml, Contains("name: RECKON_ORDERS_FILE\n              value: /orders/start\n"));
   CHECK_THAT(e.yaml, Contains("fieldPath: \"metadata.annotations['reckon/start']\""));
   CHECK_THAT(e.yaml, !Contains("reckon/start: "));  // a new pod has no order yet
 }
