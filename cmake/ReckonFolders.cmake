@@ -19,7 +19,7 @@ function(reckon_unity target)
   if(RECKON_UNITY)
     set(batch 48)
     if(RECKON_SANITIZE)
-      set(batch 24)  # clang's instrumented groups of 48 take minutes each, one behind the other at the end
+      set(batch 24)  # clang took over 100 CPU s for an instrumented group of 48
     endif()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
   endif()

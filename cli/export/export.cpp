@@ -94,8 +94,8 @@ int export_plan(const std::string& to, const ExportOptions& options, const Loade
           "reckon: pool '{}' evaluates checkpoints: no pod of the manifests does that\n",
           pool.name));
   // Who runs the manifests may have another program under the image's name.
-  Diagnostics not_trained =
-      not_trained_in_pods(artifact_of(loaded, file, options), file, options.node_directory);
+  Diagnostics not_trained = not_trained_in_pods(artifact_of(loaded, file, options), file,
+                                                options.node_directory, WatchedPods::no);
   for (Diagnostic& one : not_trained) one.severity = Severity::warning;
   report(not_trained);
   return kDone;

@@ -24,7 +24,7 @@ using namespace kubernetes;
 std::optional<int> room_of(const Kubectl& kubectl, const std::string& run, int most) {
   try {
     const auto newest = newest_attempt(kubectl, run);
-    return newest ? workers_with_room(kubectl, run, newest->number, most) : std::nullopt;
+    return newest ? workers_with_room(kubectl, run, newest->objects, most) : std::nullopt;
   } catch (const KubectlError&) {
     return std::nullopt;
   }
@@ -52,7 +52,7 @@ RunsAt runs_in_cluster(const RunOptions& options, const std::string& run, const 
   RunsAt at;
   at.this_machine = false;
   at.trains = [directory = options.node_directory](const Plan& plan) {
-    return not_trained_in_pods({.plan = plan}, "", directory).empty();
+    return not_trained_in_pods({.plan = plan}, "", directory, WatchedPods::yes).empty();
   };
   at.nodes = [run, &kubectl](const Scenario& scenario, const Plan& now) {
     std::vector<int> nodes = planner::nodes_of_run(scenario);

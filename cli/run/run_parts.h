@@ -55,8 +55,7 @@ Diagnostics not_trained_by_worker(const RunArtifact& artifact, const std::string
 /// What of the plan, read from `file`, pods of reckon-worker would not train as it was simulated;
 /// of a program that is not ours nothing is known. `node_directory`: --node-dir.
 Diagnostics not_trained_in_pods(const RunArtifact& artifact, const std::string& file,
-                                const std::string& node_directory,
-                                WatchedPods watched = WatchedPods::no);
+                                const std::string& node_directory, WatchedPods watched);
 /// How it tells of its progress. Throws UsageError where its expression is none.
 ProgressReader progress_of(const ContainerSpec& container);
 RunDirectory directory_of(const RunOptions& options, const Plan& plan);

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <random>
 
+#include "executor/kubernetes/json_at.h"
 #include "executor/kubernetes/run_state.h"
 #include "executor/train/records/run_directory.h"
 #include "sim/base/unit_text.h"
@@ -27,11 +28,6 @@ std::string micro_time_now() {
   std::string text = RunClock::starting_now().text();  // three
   text.insert(text.size() - 1, "000");
   return text;
-}
-
-std::string lease_text_at(const Json& object, const char* pointer) {
-  const Json::json_pointer at(pointer);
-  return object.contains(at) && object.at(at).is_string() ? object.at(at).get<std::string>() : "";
 }
 
 Json lease_object(const std::string& run, const LeaseRecord& record) {
@@ -55,10 +51,10 @@ std::string lease_object_of(const std::string& run) { return run + "-launcher"; 
 std::optional<LeaseRecord> lease_record(const Json& lease) {
   if (!lease.is_object() || !lease.contains("/metadata/name"_json_pointer)) return std::nullopt;
   LeaseRecord record;
-  record.holder = lease_text_at(lease, "/spec/holderIdentity");
-  record.acquired = lease_text_at(lease, "/spec/acquireTime");
-  record.renewed = lease_text_at(lease, "/spec/renewTime");
-  record.version = lease_text_at(lease, "/metadata/resourceVersion");
+  record.holder = text_at(lease, "/spec/holderIdentity");
+  record.acquired = text_at(lease, "/spec/acquireTime");
+  record.renewed = text_at(lease, "/spec/renewTime");
+  record.version = text_at(lease, "/metadata/resourceVersion");
   const auto number = [&](const char* pointer, std::int64_t otherwise) {
     const Json::json_pointer at(pointer);
     return lease.contains(at) && lease.at(at).is_number_integer() ? lease.at(at).get<std::int64_t>()

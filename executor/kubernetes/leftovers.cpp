@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "executor/kubernetes/json_at.h"
 #include "executor/kubernetes/lease.h"
 #include "executor/kubernetes/pods/node_fit.h"
 #include "executor/kubernetes/run_state.h"
@@ -25,25 +26,15 @@ const Json& items_of(const Json& list) {
              ? list.at("items")
              : kNone;
 }
-std::string leftover_text(const Json& object, const char* pointer) {
-  const Json::json_pointer at(pointer);
-  return object.contains(at) && object.at(at).is_string() ? object.at(at).get<std::string>() : "";
-}
-std::string mapped_text(const Json& object, const char* pointer, const char* key) {
-  const Json::json_pointer at(pointer);
-  if (!object.contains(at) || !object.at(at).is_object()) return "";
-  const auto value = object.at(at).find(key);
-  return value != object.at(at).end() && value->is_string() ? value->get<std::string>() : "";
-}
 std::string leftover_label(const Json& object, const char* key) {
   return mapped_text(object, "/metadata/labels", key);
 }
 RunKey key_of(const Json& object) {
-  return {leftover_text(object, "/metadata/namespace"),
+  return {text_at(object, "/metadata/namespace"),
           leftover_label(object, "app.kubernetes.io/instance")};
 }
 bool has_ended(const Json& pod) {
-  const std::string phase = leftover_text(pod, "/status/phase");
+  const std::string phase = text_at(pod, "/status/phase");
   return phase == "Succeeded" || phase == "Failed";
 }
 
@@ -101,7 +92,7 @@ class LeftoverSearch {
   void collect() {
     for (const Json& map : items_of(view_.runs)) {
       const RunKey key = key_of(map);
-      if (leftover_text(map, "/metadata/name") == key.second + "-run") runs_[key].map = &map;
+      if (text_at(map, "/metadata/name") == state_object_of(key.second)) runs_[key].map = &map;
     }
     for (const Json& job : items_of(view_.jobs)) {
       KnownRun& run = runs_[key_of(job)];
@@ -118,8 +109,7 @@ class LeftoverSearch {
     }
     for (const Json& claim : items_of(view_.claims)) runs_[key_of(claim)];
     for (const Json& lease : items_of(view_.leases)) leases_[key_of(lease)] = &lease;
-    for (const Json& node : items_of(view_.nodes))
-      nodes_[leftover_text(node, "/metadata/name")] = &node;
+    for (const Json& node : items_of(view_.nodes)) nodes_[text_at(node, "/metadata/name")] = &node;
   }
 
   void judge(const RunKey& key, KnownRun& run) {
@@ -159,23 +149,23 @@ class LeftoverSearch {
   void find_free_nodes() {
     for (const auto& [key, run] : runs_) {
       for (const Json* pod : run.pods) {
-        const std::string node = leftover_text(*pod, "/spec/nodeName");
+        const std::string node = text_at(*pod, "/spec/nodeName");
         if (node.empty() || has_ended(*pod)) continue;
         if (run.why.empty())
           shared_.insert(node);
         else if (!carriers_.contains(node))
           carriers_[node] = {key, leftover_label(*pod, "app.kubernetes.io/component")};
-        ours_.insert(leftover_text(*pod, "/metadata/uid"));
+        ours_.insert(text_at(*pod, "/metadata/uid"));
       }
     }
     for (const Json& pod : items_of(view_.other_pods))
-      if (holds_its_node(pod)) shared_.insert(leftover_text(pod, "/spec/nodeName"));
+      if (holds_its_node(pod)) shared_.insert(text_at(pod, "/spec/nodeName"));
   }
 
   /// A pod of others that keeps its node: what every node has does not.
   bool holds_its_node(const Json& pod) const {
-    if (has_ended(pod) || ours_.contains(leftover_text(pod, "/metadata/uid"))) return false;
-    if (leftover_text(pod, "/metadata/namespace") == "kube-system") return false;
+    if (has_ended(pod) || ours_.contains(text_at(pod, "/metadata/uid"))) return false;
+    if (text_at(pod, "/metadata/namespace") == "kube-system") return false;
     if (!mapped_text(pod, "/metadata/annotations", "kubernetes.io/config.mirror").empty())
       return false;
     const Json owners = pod.value(Json::json_pointer("/metadata/ownerReferences"), Json::array());
@@ -196,7 +186,7 @@ class LeftoverSearch {
     left.jobs = int(run.jobs.size());
     std::set<std::string> held;
     for (const Json* pod : run.pods) {
-      const std::string node = leftover_text(*pod, "/spec/nodeName");
+      const std::string node = text_at(*pod, "/spec/nodeName");
       if (has_ended(*pod))
         ++left.pods_ended;
       else if (node.empty())
@@ -225,10 +215,10 @@ class LeftoverSearch {
     Leftover left{.kind = Leftover::Kind::claim,
                   .name_space = key.first,
                   .run = key.second,
-                  .name = leftover_text(claim, "/metadata/name"),
+                  .name = text_at(claim, "/metadata/name"),
                   .why = run.why};
-    std::string size = leftover_text(claim, "/status/capacity/storage");
-    if (size.empty()) size = leftover_text(claim, "/spec/resources/requests/storage");
+    std::string size = text_at(claim, "/status/capacity/storage");
+    if (size.empty()) size = text_at(claim, "/spec/resources/requests/storage");
     if (const auto bytes = quantity_of(size)) left.size = Bytes{*bytes};
     constexpr double kGigabyte = 1e9;
     if (left.size && run.plan && run.plan->storage_per_gb.nano_usd_per_hour > 0)
@@ -336,7 +326,7 @@ LeftoverView look_for_leftovers(const Kubectl& kubectl, const std::string& name_
   look(view.nodes, "/api/v1/nodes", "nodes that were cordoned");
   std::set<std::string> nodes;
   for (const Json& pod : items_of(view.pods))
-    if (!has_ended(pod)) nodes.insert(leftover_text(pod, "/spec/nodeName"));
+    if (!has_ended(pod)) nodes.insert(text_at(pod, "/spec/nodeName"));
   nodes.erase("");
   view.other_pods = {{"items", Json::array()}};
   for (const std::string& node : nodes) {

@@ -63,7 +63,7 @@ void read_plan_data(const Json& data, RunState& state) {
 void write_plan_state(const Kubectl& kubectl, const RunState& state) {
   const Json map = {{"apiVersion", "v1"},
                     {"kind", "ConfigMap"},
-                    {"metadata", {{"name", state.run + "-run"}}},
+                    {"metadata", {{"name", state_object_of(state.run)}}},
                     {"binaryData", {{"plan.reckon", to_base64(state.plan)}}},
                     {"data", plan_data(state)}};
   kubectl.run({"apply", "--server-side", "--force-conflicts", "--filename", "-"}, map.dump());
@@ -72,7 +72,8 @@ void write_plan_state(const Kubectl& kubectl, const RunState& state) {
 void write_ends(const Kubectl& kubectl, const std::string& run,
                 const std::vector<EndRecord>& ends) {
   const Json patch = {{"data", {{kEnds, text_of_records(ends)}}}};
-  kubectl.run({"patch", "configmap", run + "-run", "--type", "merge", "--patch", patch.dump()});
+  kubectl.run(
+      {"patch", "configmap", state_object_of(run), "--type", "merge", "--patch", patch.dump()});
 }
 
 }  // namespace reckon::kubernetes

@@ -175,7 +175,8 @@ class Preflight {
 
   void look_at_run() {
     if (!question_.makes_run || !facts_.namespace_exists) return;
-    if (!look({"get", "configmap", question_.run + "-run"}, "whether there is an earlier run"))
+    if (!look({"get", "configmap", state_object_of(question_.run)},
+              "whether there is an earlier run"))
       return;
     problem(
         fmt::format("a run '{}' is in namespace {} already", question_.run, kubectl_.name_space()),

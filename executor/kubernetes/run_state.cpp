@@ -22,7 +22,6 @@ constexpr const char* kExitCode = "reckon/exit-code";
 constexpr const char* kCountedFrom = "reckon/counted-from";
 constexpr const char* kInterruptions = "interruptions";
 
-std::string object_of(const std::string& run) { return run + "-run"; }
 std::string text_of(const Json& object, const char* key) {
   const auto at = object.find(key);
   return at != object.end() && at->is_string() ? at->get<std::string>() : "";
@@ -67,6 +66,8 @@ std::string delete_if_allowed(const Kubectl& kubectl, const std::string& run, co
 
 }  // namespace
 
+std::string state_object_of(const std::string& run) { return run + "-run"; }
+
 Json labels_of_run(const std::string& run) {
   return {{"app.kubernetes.io/name", "reckon"},
           {"app.kubernetes.io/instance", run},
@@ -74,7 +75,7 @@ Json labels_of_run(const std::string& run) {
 }
 
 Words phase_question(const std::string& run) {
-  return {"get", "configmap", object_of(run),
+  return {"get", "configmap", state_object_of(run),
           fmt::format("--output=jsonpath={{.metadata.annotations.{}}}", kPhase)};
 }
 
@@ -85,7 +86,7 @@ void create_state(const Kubectl& kubectl, const RunState& state) {
   const Json map = {{"apiVersion", "v1"},
                     {"kind", "ConfigMap"},
                     {"metadata",
-                     {{"name", object_of(state.run)},
+                     {{"name", state_object_of(state.run)},
                       {"labels", labels},
                       {"annotations", {{kPhase, to_text(state.phase)}, {kReason, state.reason}}}}},
                     {"binaryData", {{kPlan, to_base64(state.plan)}}},
@@ -107,7 +108,7 @@ void renew_secret(const Kubectl& kubectl, const std::string& run, const SecretNa
 std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& run) {
   Json map;
   try {
-    map = kubectl.json({"get", "configmap", object_of(run)});
+    map = kubectl.json({"get", "configmap", state_object_of(run)});
   } catch (const KubectlError& error) {
     if (error.failure() == KubectlFailure::missing) return std::nullopt;
     throw;
@@ -135,13 +136,13 @@ std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& ru
 
 void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,
                const std::string& reason, std::optional<int> exit_code) {
-  kubectl.run({"annotate", "configmap", object_of(run), "--overwrite",
+  kubectl.run({"annotate", "configmap", state_object_of(run), "--overwrite",
                fmt::format("{}={}", kPhase, to_text(phase)), fmt::format("{}={}", kReason, reason),
                fmt::format("{}={}", kExitCode, exit_code ? std::to_string(*exit_code) : "")});
 }
 
 void resume_state(const Kubectl& kubectl, const std::string& run, std::int64_t attempt) {
-  kubectl.run({"annotate", "configmap", object_of(run), "--overwrite",
+  kubectl.run({"annotate", "configmap", state_object_of(run), "--overwrite",
                fmt::format("{}={}", kPhase, to_text(RunPhase::running)),
                fmt::format("{}=", kReason), fmt::format("{}={}", kCountedFrom, attempt)});
 }
@@ -159,7 +160,8 @@ void set_interruptions(const Kubectl& kubectl, const std::string& run,
     if (kept.checkpoint) list.back()["checkpoint"] = *kept.checkpoint;
   }
   const Json patch = {{"data", {{kInterruptions, list.dump()}}}};
-  kubectl.run({"patch", "configmap", object_of(run), "--type", "merge", "--patch", patch.dump()});
+  kubectl.run(
+      {"patch", "configmap", state_object_of(run), "--type", "merge", "--patch", patch.dump()});
 }
 
 std::optional<NewestAttempt> newest_attempt(const Kubectl& kubectl, const std::string& run) {

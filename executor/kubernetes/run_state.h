@@ -63,6 +63,8 @@ Json labels_of_run(const std::string& run);
 /// The words of a kubectl command that prints the run's phase.
 Words phase_question(const std::string& run);
 
+/// NAME-run.
+std::string state_object_of(const std::string& run);
 /// Throws KubectlError; a run of that name that is there already is a conflict.
 void create_state(const Kubectl& kubectl, const RunState& state);
 /// What its processes prove themselves by: a key of a Secret that their pods mount.

@@ -6,16 +6,12 @@
 #include <chrono>
 #include <thread>
 
+#include "executor/kubernetes/json_at.h"
 #include "executor/kubernetes/pods/cluster_gang.h"
 #include "executor/kubernetes/pods/pod_view.h"
 
 namespace reckon::kubernetes {
 namespace {
-
-Json at_or_empty(const Json& object, const char* pointer) {
-  const Json::json_pointer at(pointer);
-  return object.contains(at) ? object.at(at) : Json::object();
-}
 
 /// What a pod asks for: of a Job with such pods.
 Resources requests_of(const Json& pod) {
@@ -25,14 +21,13 @@ Resources requests_of(const Json& pod) {
 }
 
 bool is_of_run(const Json& pod, const std::string& run) {
-  const Json labels = at_or_empty(pod, "/metadata/labels");
-  return labels.value("app.kubernetes.io/name", "") == "reckon" &&
-         labels.value("app.kubernetes.io/instance", "") == run;
+  return mapped_text(pod, "/metadata/labels", "app.kubernetes.io/name") == "reckon" &&
+         mapped_text(pod, "/metadata/labels", "app.kubernetes.io/instance") == run;
 }
 
 bool makes_workers(const Json& job) {
-  return at_or_empty(job, "/spec/template/metadata/labels")
-             .value("app.kubernetes.io/component", "") == "worker";
+  return mapped_text(job, "/spec/template/metadata/labels", "app.kubernetes.io/component") ==
+         "worker";
 }
 
 }  // namespace
@@ -48,7 +43,7 @@ Json nodes_left(Json nodes, const Json& pods, const std::string& but) {
   for (Json& node : nodes["items"]) {
     const auto taken = held.find(node_view(node).name);
     if (taken == held.end()) continue;
-    Json left = at_or_empty(node, "/status/allocatable");
+    Json left = value_at(node, "/status/allocatable", Json::object());
     for (const auto& [resource, amount] : taken->second) {
       if (!left.contains(resource)) continue;
       const Json& all = left.at(resource);

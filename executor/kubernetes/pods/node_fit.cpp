@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "executor/kubernetes/json_at.h"
 #include "executor/kubernetes/pods/pod_view.h"
 #include "sim/base/kubernetes_quantity.h"
 #include "sim/base/unit_text.h"
@@ -28,12 +29,6 @@ struct Node {
   Json taints = Json::array();
   bool usable = false;
 };
-
-Json value_at(const Json& object, const char* pointer, Json otherwise) {
-  const Json::json_pointer at(pointer);
-  if (object.contains(at)) return object.at(at);
-  return otherwise;
-}
 
 Node node_of(const Json& object) {
   Node node;

@@ -3,28 +3,19 @@
 #include <cstdio>
 #include <ctime>
 
+#include "executor/kubernetes/json_at.h"
 #include "executor/train/records/pod_orders.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::kubernetes {
 namespace {
 
-std::string text_at(const Json& object, const char* pointer) {
-  const Json::json_pointer at(pointer);
-  if (!object.contains(at) || !object.at(at).is_string()) return "";
-  return object.at(at).get<std::string>();
-}
 std::optional<Time> time_at(const Json& object, const char* pointer) {
   return parse_time(text_at(object, pointer));
 }
 std::optional<std::int64_t> integer_text(const std::string& text) {
   const auto value = parse_integer(text);
   return value ? std::optional(*value) : std::nullopt;
-}
-std::string mapped(const Json& object, const char* pointer, const char* key) {
-  const Json::json_pointer at(pointer);
-  if (!object.contains(at) || !object.at(at).is_object()) return "";
-  return object.at(at).value(key, std::string());
 }
 
 const Json& list_at(const Json& object, const char* pointer) {
@@ -82,11 +73,13 @@ PodView pod_view(const Json& object) {
   pod.uid = text_at(object, "/metadata/uid");
   pod.created = time_at(object, "/metadata/creationTimestamp");
   pod.deleting = object.contains("/metadata/deletionTimestamp"_json_pointer);
-  pod.attempt = integer_text(mapped(object, "/metadata/labels", "reckon/attempt")).value_or(0);
-  const auto first = integer_text(mapped(object, "/metadata/annotations", "reckon/first-rank"));
+  pod.attempt = integer_text(mapped_text(object, "/metadata/labels", "reckon/attempt")).value_or(0);
+  const auto first =
+      integer_text(mapped_text(object, "/metadata/annotations", "reckon/first-rank"));
   const auto index = integer_text(
-      mapped(object, "/metadata/annotations", "batch.kubernetes.io/job-completion-index"));
-  pod.start = integer_text(mapped(object, "/metadata/annotations", kStartAnnotation)).value_or(-1);
+      mapped_text(object, "/metadata/annotations", "batch.kubernetes.io/job-completion-index"));
+  pod.start =
+      integer_text(mapped_text(object, "/metadata/annotations", kStartAnnotation)).value_or(-1);
   if (first) pod.rank = int(*first + index.value_or(0));
   pod.node = text_at(object, "/spec/nodeName");
   pod.phase = text_at(object, "/status/phase");
