@@ -20,8 +20,8 @@ inline std::string text_at(const Json& object, const char* pointer) {
   return object.at(at).get<std::string>();
 }
 
-/// The text under a key of the map at a JSON pointer, such as a label; "": there is none. The key may
-/// have slashes.
+/// The text under a key of the map at a JSON pointer, such as a label; "": there is none. The key
+/// may have slashes.
 inline std::string mapped_text(const Json& object, const char* pointer, const char* key) {
   const Json::json_pointer at(pointer);
   if (!object.contains(at) || !object.at(at).is_object()) return "";
