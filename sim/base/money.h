@@ -46,6 +46,7 @@ inline HourlyRate scaled(HourlyRate rate, double times) {
 inline HourlyRate to_hourly_rate(UsdPerSecond r) { return scaled({1}, r.v * 3600e9); }
 /// rate x time, rounded half up to a nano-dollar. time >= 0.
 constexpr NanoUsd charge(HourlyRate rate, SimDuration time) {
+  if (time.count() == 0 || rate.nano_usd_per_hour == 0) return {};
   constexpr Int128 kHour = 3'600'000'000'000;
   const Int128 product = Int128{rate.nano_usd_per_hour} * time.count();  // 64 x 64 bits
   return {(product + kHour / 2) / kHour};

@@ -111,20 +111,21 @@ struct Job {
   }
   /// What it needs of the pool, or of the pool whose fallback this is.
   const PoolShare& share(std::size_t pool) const { return placement.pools[home(pool)]; }
-  /// Nodes that it has of the share, of whichever pool.
-  int held(std::size_t pool) const {
-    const std::size_t p = home(pool);
-    int nodes = holdings[p].held;
-    for (const std::size_t other : placement.pools[p].fallbacks) nodes += holdings[other].held;
+  /// Nodes of the pool's own share that no node is held for, of whichever pool.
+  int not_held(std::size_t home) const {
+    const PoolShare& share = placement.pools[home];
+    int nodes = share.nodes - holdings[home].held;
+    for (const std::size_t other : share.fallbacks) nodes -= holdings[other].held;
     return nodes;
   }
   /// All of its gang is placed.
   bool is_complete() const {
     for (std::size_t p = 0; p < holdings.size(); ++p)
-      if (held(p) != share(p).nodes) return false;
+      if (!placement.pools[p].fallback_for && not_held(p) != 0) return false;
     return true;
   }
   bool is_elastic() const { return restart_rules.kind == RestartKind::elastic; }
+  bool goes_on_with_fewer() const { return !synchronous || is_elastic(); }
   bool keeps_processes() const { return restart_rules.kind != RestartKind::full; }
   /// Elastic: workers whose processes have started and that can train together; 0: too few.
   int usable_workers() const {
@@ -142,7 +143,7 @@ struct Job {
     return usable_workers() > 0 && (started || tried_smaller || is_complete());
   }
   /// Nodes of the share that it still needs.
-  int lacks(std::size_t pool) const { return wants_nodes() ? share(pool).nodes - held(pool) : 0; }
+  int lacks(std::size_t pool) const { return wants_nodes() ? not_held(home(pool)) : 0; }
   /// Time in which the job ran on its nodes, up to `now`.
   SimDuration active_until(SimTime now) const {
     return active() ? active_time + (now - active_since) : active_time;

@@ -48,6 +48,7 @@ int ClusterAutoscaler::room(ScaledCluster& cluster, const Pool& pool) const {
 /// [cluster-autoscaler/FAQ.md, "How can I use ProvisioningRequest to run batch workloads"].
 int ClusterAutoscaler::addable(ScaledCluster& cluster, const Pool& pool) const {
   const int most = std::min(room(cluster, pool), most_at_once_);
+  if (most <= 0) return 0;
   return is_atomic(pool.plan->provisioning_model) ? cluster.missing_of_whole_jobs(pool, most)
                                                   : std::min(cluster.missing(pool), most);
 }

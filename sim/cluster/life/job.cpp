@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/base/unit_text.h"
@@ -17,11 +18,10 @@ void Life::record(const Job& job, const char* name, std::string_view category, S
   recorder_.span(name, category, -1, jobs_.size() == 1 ? -1 : int(job.index), begin, end);
 }
 
-void Life::bank(Job& job) {
-  const SimTime from = job.banked;
+void Life::bank_elapsed(Job& job) {
+  const SimTime from = std::exchange(job.banked, now_);
   const SimDuration elapsed = now_ - from;
-  if (elapsed.count() == 0 || !job.wants_nodes()) return;
-  job.banked = now_;
+  if (recorder_.on()) record_phase(job, from);
   const int all = job.accelerators();
   switch (job.phase) {
     case JobPhase::unsubmitted:
@@ -29,39 +29,67 @@ void Life::bank(Job& job) {
       break;
     case JobPhase::queued:
       job.time.add(job.queue_cause, all, elapsed);
-      record(job, "queued", to_text(job.queue_cause), from, now_);
       break;
     case JobPhase::backoff:
       job.time.add(Badput::waiting, all, elapsed);
+      break;
+    case JobPhase::initializing: {
+      const SimTime restore_at = restore_begins(job, from);
+      job.time.add(Badput::initialization, all, restore_at - from);
+      job.time.add(Badput::checkpoint_restore, all, now_ - restore_at);
+      break;
+    }
+    case JobPhase::running:
+      bank_training(job, elapsed);
+      break;
+    case JobPhase::evacuating:
+      job.time.add(Badput::checkpoint_save, job.accelerators_of(job.shares.live), elapsed);
+      bank_absent_workers(job, elapsed);
+      break;
+    case JobPhase::hung:
+      job.time.add(Badput::lost_work, all, elapsed);
+      break;
+  }
+}
+
+/// Within `from` and now.
+SimTime Life::restore_begins(const Job& job, SimTime from) const {
+  return std::clamp(job.phase_began + job.init_time, from, now_);
+}
+
+/// What the job did since `from`, before that is banked.
+void Life::record_phase(const Job& job, SimTime from) {
+  switch (job.phase) {
+    case JobPhase::unsubmitted:
+    case JobPhase::done:
+      break;
+    case JobPhase::queued:
+      record(job, "queued", to_text(job.queue_cause), from, now_);
+      break;
+    case JobPhase::backoff:
       record(job, "backoff", to_text(Badput::waiting), from, now_);
       break;
     case JobPhase::initializing: {
-      const SimTime restore_at = std::clamp(job.phase_began + job.init_time, from, now_);
-      job.time.add(Badput::initialization, all, restore_at - from);
-      job.time.add(Badput::checkpoint_restore, all, now_ - restore_at);
+      const SimTime restore_at = restore_begins(job, from);
       record(job, "initialize", to_text(Badput::initialization), from, restore_at);
       record(job, "restore", to_text(Badput::checkpoint_restore), restore_at, now_);
       break;
     }
     case JobPhase::running:
-      bank_training(job, from, elapsed);
+      if (job.shares.live > 0) record_training(job, from);
       break;
     case JobPhase::evacuating:
-      job.time.add(Badput::checkpoint_save, job.accelerators_of(job.shares.live), elapsed);
       record(job, "emergency save", to_text(Badput::checkpoint_save), from, now_);
-      bank_absent_workers(job, elapsed);
       break;
     case JobPhase::hung:
-      job.time.add(Badput::lost_work, all, elapsed);
       record(job, "hangs", to_text(Badput::lost_work), from, now_);
       break;
   }
 }
 
-void Life::bank_training(Job& job, SimTime from, SimDuration elapsed) {
+void Life::bank_training(Job& job, SimDuration elapsed) {
   bank_absent_workers(job, elapsed);
   if (job.shares.live == 0) return;
-  record_training(job, from);
   if (job.is_elastic() && job.shares.live < job.workers)
     job.outcome.smaller += accelerator_time(job.accelerators(), elapsed);
   const Stretch stretch = advance(job.progress, job.cycle, elapsed, job.pace());
@@ -79,7 +107,6 @@ void Life::bank_absent_workers(Job& job, SimDuration elapsed) {
 
 /// The spans of training and of saves between `from` and now.
 void Life::record_training(const Job& job, SimTime from) {
-  if (!recorder_.on()) return;
   constexpr std::int64_t kMostSpans = 20'000;  // beyond that a picture shows nothing
   const CheckpointCycle& cycle = job.cycle;
   if (!cycle.on() || cycle.has_tiers() || (now_ - from) / cycle.length() > kMostSpans) {
@@ -177,18 +204,18 @@ void Life::set_pace(Job& job) {
 }
 
 /// What those who do not train wait for: nodes that are coming, or something
-/// else (a scan, a quota of the pool, a backoff, maintenance, a repair).
+/// else (a scan, a quota of the pool, a backoff, maintenance, a repair). Of a job that is queued,
+/// or goes on with fewer.
 void Life::update_shares(Job& job) {
   if (job.phase == JobPhase::queued) {
     Badput cause = Badput::waiting;
     for (std::size_t p = 0; p < cluster_.pools.size(); ++p) {
-      if (job.lacks(p) > 0 && cluster_.pools[p].provisioning > 0) cause = Badput::provisioning;
+      if (cluster_.pools[p].provisioning > 0 && job.lacks(p) > 0) cause = Badput::provisioning;
     }
     if (cause == job.queue_cause) return;
     bank(job);
     job.queue_cause = cause;
-  } else if ((!job.synchronous || job.is_elastic()) &&
-             (job.phase == JobPhase::running || job.phase == JobPhase::evacuating)) {
+  } else if (job.phase == JobPhase::running || job.phase == JobPhase::evacuating) {
     WorkerShares shares = job.shares;
     shares.provisioning = shares.waiting = 0;
     for (std::size_t p = 0; p < cluster_.pools.size(); ++p) {

@@ -271,21 +271,25 @@ void Life::on_horizon() {
 /// Ready nodes take the pods of the jobs, the earliest first; when the last of
 /// a gang is placed, that job starts.
 void Life::place_pods() {
-  drop_drained();
+  if (any_draining_) drop_drained();
   for (const std::uint32_t p : cluster_.by_preference) {
     Pool& pool = cluster_.pools[p];
-    for (const std::uint32_t k : wanting_) {
-      if (pool.free.empty()) break;
-      Job& job = jobs_[k];
-      while (takes_pods(pool) && job.lacks(p) > 0 && !pool.free.empty())
-        hold(job, cluster_.nodes[pool.first_node + pool.free.first()]);
-    }
-    plan_deletions(pool);
+    if (!pool.free.empty() && takes_pods(pool)) place_pods_on(p, pool);
+    if (!pool.freed.empty()) plan_deletions(pool);
   }
   for (const std::uint32_t k : wanting_) {
     Job& job = jobs_[k];
     if (job.phase == JobPhase::queued && job.can_start()) start(job);
-    update_shares(job);
+    if (job.phase == JobPhase::queued || job.goes_on_with_fewer()) update_shares(job);
+  }
+}
+
+void Life::place_pods_on(std::uint32_t p, Pool& pool) {
+  for (const std::uint32_t k : wanting_) {
+    if (pool.free.empty()) return;
+    Job& job = jobs_[k];
+    while (!pool.free.empty() && job.lacks(p) > 0)
+      hold(job, cluster_.nodes[pool.first_node + pool.free.first()]);
   }
 }
 

@@ -35,15 +35,13 @@ const char* name_of(NodeState s, bool held) {
 
 }  // namespace
 
-void Life::record_state(const Node& node) {
-  if (!recorder_.on() || node.state == NodeState::none) return;
+void Life::record_span(const Node& node) {
+  if (node.state == NodeState::none) return;
   recorder_.span(name_of(node.state, node.held), "node", int(node.pool), int(node.slot),
                  node.state_since, now_);
 }
 
-/// Call it before a free node is held or leaves: up to now it was there for a job that loses one.
-void Life::stop_standing_by(Node& node) {
-  if (!any_spares_ || node.state != NodeState::ready) return;
+void Life::bank_standby(Node& node) {
   const SimTime from = std::max(node.free_since, submit_), to = std::min(now_, all_done_at_);
   if (to > from) node.standby += to - from;
 }

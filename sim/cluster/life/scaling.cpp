@@ -180,7 +180,6 @@ void Life::on_drain_over(Node& node) {
 
 /// Nodes that are drained and have no pods any more end.
 void Life::drop_drained() {
-  if (!any_draining_) return;
   any_draining_ = false;
   for (Node& node : cluster_.nodes) {
     if (!node.draining) continue;

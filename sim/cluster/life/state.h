@@ -86,6 +86,7 @@ class Life final : public ScaledCluster {
   void schedule_job(const Job& job, SimTime at, EventKind kind);
   bool all_done() const { return unfinished_ == 0; }
   bool any_wants_nodes() const;
+  void place_pods_on(std::uint32_t index, Pool& pool);
   void plan_deletions(Pool& pool);
 
   // scaling.cpp
@@ -100,7 +101,10 @@ class Life final : public ScaledCluster {
 
   // nodes.cpp
   void set_state(Node& node, NodeState state);
-  void record_state(const Node& node);
+  void record_state(const Node& node) {
+    if (recorder_.on()) record_span(node);
+  }
+  void record_span(const Node& node);
   SimDuration wait(Seconds mean, RandomStream& stream) const;
   /// Of what happens to a node but once in a while: a stream for each `time` of each purpose.
   RandomStream stream_of(const Node& node, Purpose purpose, std::uint32_t time) const;
@@ -122,7 +126,11 @@ class Life final : public ScaledCluster {
   bool hangs(const Node& node) const;
   bool ends_process_only(const Node& node) const;
   void schedule_failure(Node& node);
-  void stop_standing_by(Node& node);
+  /// Call it before a free node is held or leaves: up to now it was there for a job that loses one.
+  void stop_standing_by(Node& node) {
+    if (any_spares_ && node.state == NodeState::ready) bank_standby(node);
+  }
+  void bank_standby(Node& node);
   void hold(Job& job, Node& node);
   void let_go(Node& node, NodeState next);  // the job leaves the node
   void end_lease(Node& node, bool reclaimed);
@@ -131,12 +139,17 @@ class Life final : public ScaledCluster {
   void delete_nodes();
 
   // job.cpp
-  void bank(Job& job);  // the time since the last call, in the job's ledger
-  void bank_training(Job& job, SimTime from, SimDuration elapsed);
+  void bank(Job& job) {  // the time since the last call, in the job's ledger
+    if (now_ != job.banked && job.wants_nodes()) bank_elapsed(job);
+  }
+  void bank_elapsed(Job& job);
+  void bank_training(Job& job, SimDuration elapsed);
   void bank_absent_workers(Job& job, SimDuration elapsed);
   void record(const Job& job, const char* name, std::string_view category, SimTime begin,
               SimTime end);
+  void record_phase(const Job& job, SimTime from);
   void record_training(const Job& job, SimTime from);
+  SimTime restore_begins(const Job& job, SimTime from) const;
   void set_phase(Job& job, JobPhase phase);
   void start(Job& job);
   SimDuration start_up_of(const Job& job) const;

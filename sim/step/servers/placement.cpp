@@ -38,20 +38,21 @@ class PiecePlacer {
     for (int k = 0; k < servers; ++k) by_load_.emplace(0.0, k);
   }
 
-  std::vector<std::size_t> place(Bytes variable) {
-    if (!(variable.v > 0)) return {};
+  /// Valid until the next is placed.
+  std::span<const std::size_t> place(Bytes variable) {
+    placed_.clear();
+    if (!(variable.v > 0)) return placed_;
     if (rule_ == ServerShards::even) {
-      std::vector<std::size_t> each(static_cast<std::size_t>(servers_));
-      std::iota(each.begin(), each.end(), std::size_t{0});
-      return each;
+      placed_.resize(static_cast<std::size_t>(servers_));
+      std::iota(placed_.begin(), placed_.end(), std::size_t{0});
+      return placed_;
     }
     const double pieces =
         partition_.v > 0 ? std::clamp(std::ceil(variable / partition_), 1.0, kMostPieces) : 1;
-    std::vector<std::size_t> servers;
     for (double piece = 0; piece < pieces; ++piece)
-      servers.push_back(rule_ == ServerShards::round_robin ? next_++ % std::size_t(servers_)
+      placed_.push_back(rule_ == ServerShards::round_robin ? next_++ % std::size_t(servers_)
                                                            : least_loaded(variable / pieces));
-    return servers;
+    return placed_;
   }
 
  private:
@@ -67,6 +68,7 @@ class PiecePlacer {
   ServerShards rule_;
   Bytes partition_;
   std::size_t next_ = 0;
+  std::vector<std::size_t> placed_;
   std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>>
       by_load_;
 };
@@ -80,7 +82,7 @@ std::vector<std::vector<Bytes>> placed_on_servers(std::span<const Bytes> variabl
   PiecePlacer placer(servers, rule, partition);
   for (const Bytes variable : variables) {
     auto& of = placed.emplace_back(std::size_t(servers), Bytes{});
-    const std::vector<std::size_t> pieces = placer.place(variable);
+    const std::span<const std::size_t> pieces = placer.place(variable);
     for (const std::size_t server : pieces) of[server] += variable / double(pieces.size());
   }
   return placed;
@@ -95,45 +97,66 @@ double samples_of_worker(const PlannedWorkload& job) {
 
 namespace {
 
-/// What a step moves of one layer, by server.
-struct LayerTraffic {
-  Bytes size{}, updated_size{};
-  std::vector<Bytes> values, ids, updated;
+/// What a step moves of one layer from and to one server.
+struct ServerShare {
+  std::size_t server = 0;
+  Bytes values{}, ids{}, updated{};
 };
 
-/// Of layers in the order of the forward pass.
+/// What a step moves of layers in the order of the forward pass.
 class TrafficOfLayers {
  public:
+  /// Of one layer; its shares are those from `first` on.
+  struct Layer {
+    Bytes size{}, updated_size{};
+    std::size_t first = 0, count = 0;
+  };
+
   TrafficOfLayers(const PlannedWorkload& job, int servers, int live_workers)
       : job_(job),
-        servers_(std::size_t(servers)),
         placer_(servers, job.strategy.servers->shards, job.strategy.servers->partition),
         draws_(samples_of_worker(job)),
-        workers_(live_workers) {
+        workers_(live_workers),
+        share_of_(std::size_t(servers)) {
     if (job.strategy.servers->sparse_embeddings) tables_ = lookup_tables(job.model);
   }
 
-  LayerTraffic of(LayerId layer) {
+  /// Has each server as much of every layer?
+  bool alike() const {
+    return job_.strategy.servers->shards == ServerShards::even && tables_.empty();
+  }
+
+  /// Of the next layer. Where servers are alike it has no shares.
+  Layer add(LayerId layer) {
     const Bytes variable =
         double(job_.model.counts()[index(layer)].trainable_parameters) * kVariable;
-    const std::vector<std::size_t> pieces = placer_.place(variable);
-    LayerTraffic t{.values = std::vector<Bytes>(servers_),
-                   .ids = std::vector<Bytes>(servers_),
-                   .updated = std::vector<Bytes>(servers_)};
+    Layer t{.first = shares_.size()};
     const auto table = std::ranges::find(tables_, layer, &LookupTable::layer);
     if (table != tables_.end()) {
-      add_rows(t, *table, pieces);
-      return t;
+      add_rows(t, *table, placer_.place(variable));
+    } else {
+      if (!alike()) add_whole(variable, placer_.place(variable));
+      t.size = t.updated_size = variable;
     }
-    for (const std::size_t server : pieces) t.values[server] += variable / double(pieces.size());
-    t.updated = t.values;
-    t.size = t.updated_size = variable;
+    t.count = shares_.size() - t.first;
+    for (const ServerShare& share : shares_of(t)) share_of_[share.server] = 0;
     return t;
   }
 
+  std::span<const ServerShare> shares_of(const Layer& t) const {
+    return std::span(shares_).subspan(t.first, t.count);
+  }
+
  private:
-  void add_rows(LayerTraffic& t, const LookupTable& table,
-                const std::vector<std::size_t>& pieces) const {
+  void add_whole(Bytes variable, std::span<const std::size_t> pieces) {
+    const Bytes piece = variable / double(pieces.size());
+    for (const std::size_t server : pieces) {
+      ServerShare& share = share_of(server);
+      share.values += piece;
+      share.updated = share.values;
+    }
+  }
+  void add_rows(Layer& t, const LookupTable& table, std::span<const std::size_t> pieces) {
     const DrawnRows drawn(table.rows, job_.zipf_exponent.value);
     const RowParts parts(table.rows, std::int64_t(pieces.size()), job_.strategy.servers->rows);
     const double draws = draws_ * double(table.ids);
@@ -141,50 +164,57 @@ class TrafficOfLayers {
     const auto all = workers_ > 1 ? drawn.distinct_by_part(draws * workers_, parts) : own;
     const Bytes row = double(table.width) * kVariable;
     for (std::size_t p = 0; p < pieces.size(); ++p) {
-      t.values[pieces[p]] += own[p] * row;
-      t.ids[pieces[p]] += own[p] * kRowId;
-      t.updated[pieces[p]] += all[p] * row;
+      ServerShare& share = share_of(pieces[p]);
+      share.values += own[p] * row;
+      share.ids += own[p] * kRowId;
+      share.updated += all[p] * row;
       t.size += own[p] * row;
       t.updated_size += all[p] * row;
     }
   }
+  /// The open layer's with this server.
+  ServerShare& share_of(std::size_t server) {
+    if (share_of_[server] == 0) {
+      shares_.push_back({.server = server});
+      share_of_[server] = shares_.size();
+    }
+    return shares_[share_of_[server] - 1];
+  }
 
   const PlannedWorkload& job_;
-  std::size_t servers_;
   PiecePlacer placer_;
   double draws_;  // samples of a worker
   int workers_;
   std::vector<LookupTable> tables_;
+  std::vector<ServerShare> shares_;
+  std::vector<std::size_t> share_of_;  // by server, of the open layer: 1 + where; 0: none yet
 };
 
 Bytes sum_of(const std::vector<Bytes>& parts) {
   return std::accumulate(parts.begin(), parts.end(), Bytes{});
 }
-void add_each(std::vector<Bytes>& to, const std::vector<Bytes>& more) {
-  to.resize(more.size());
-  for (std::size_t k = 0; k < more.size(); ++k) to[k] += more[k];
+
+ServerGroup empty_group(int servers) {
+  const std::vector<Bytes> none(static_cast<std::size_t>(servers));
+  return {.shards = none, .ids = {.shards = none}, .updated = ServerBytes{.shards = none}};
 }
 
-LayerTraffic& operator+=(LayerTraffic& to, const LayerTraffic& more) {
-  to.size += more.size;
-  to.updated_size += more.updated_size;
-  add_each(to.values, more.values);
-  add_each(to.ids, more.ids);
-  add_each(to.updated, more.updated);
-  return to;
-}
-
-ServerGroup group_of(const LayerTraffic& t) {
-  ServerGroup g{.size = t.size, .shards = t.values};
-  g.ids = {sum_of(t.ids), t.ids};
-  g.updated = ServerBytes{t.updated_size, t.updated};
-  return g;
+void add_layer(ServerGroup& to, const TrafficOfLayers::Layer& layer,
+               std::span<const ServerShare> shares) {
+  to.size += layer.size;
+  to.updated->size += layer.updated_size;
+  for (const ServerShare& share : shares) {
+    to.shards[share.server] += share.values;
+    to.ids.shards[share.server] += share.ids;
+    to.updated->shards[share.server] += share.updated;
+  }
 }
 
 bool nearly_alike(const std::vector<ServerGroup>& groups, std::size_t servers) {
   constexpr double kMore = 0.005;  // of the mean, a share
   std::vector<Bytes> all(servers);
-  for (const ServerGroup& g : groups) add_each(all, g.shards);
+  for (const ServerGroup& g : groups)
+    for (std::size_t k = 0; k < servers; ++k) all[k] += g.shards[k];
   return *std::ranges::max_element(all) <= (1 + kMore) / double(servers) * sum_of(all);
 }
 
@@ -194,35 +224,34 @@ std::vector<ServerGroup> server_groups(const PlannedWorkload& job, const Compute
                                        int count, int servers, int live_workers) {
   check_placement(times.layers.size(), servers);
   TrafficOfLayers traffic(job, servers, live_workers);
-  std::vector<LayerTraffic> by_layer;
+  std::vector<TrafficOfLayers::Layer> by_layer;
+  by_layer.reserve(times.layers.size());
   Bytes all{};
   for (const LayerTime& t : times.layers) {
-    by_layer.push_back(traffic.of(t.layer));
+    by_layer.push_back(traffic.add(t.layer));
     all += by_layer.back().size;
   }
+  const int apart = traffic.alike() ? 0 : servers;  // servers of which each has bytes of its own
   ServerGroupRule rule(all, count);
   std::vector<ServerGroup> groups;
-  LayerTraffic open;
-  Seconds forward{}, backward{};
+  ServerGroup open = empty_group(apart);
   const auto close = [&] {
-    groups.push_back(group_of(open));
-    groups.back().forward = std::exchange(forward, {});
-    groups.back().backward = std::exchange(backward, {});
-    open = {};
+    open.ids.size = sum_of(open.ids.shards);
+    groups.push_back(std::exchange(open, empty_group(apart)));
   };
   for (std::size_t i = 0; i < times.layers.size(); ++i) {
-    forward += times.layers[i].forward;
-    backward += times.layers[i].backward;
-    open += by_layer[i];
+    open.forward += times.layers[i].forward;
+    open.backward += times.layers[i].backward;
+    add_layer(open, by_layer[i], traffic.shares_of(by_layer[i]));
     if (rule.add(by_layer[i].size)) close();
   }
   if (open.size.v > 0 || groups.empty()) {
     close();
   } else {
-    groups.back().forward += forward;
-    groups.back().backward += backward;
+    groups.back().forward += open.forward;
+    groups.back().backward += open.backward;
   }
-  if (job.strategy.servers->shards == ServerShards::even &&
+  if (apart > 0 && job.strategy.servers->shards == ServerShards::even &&
       nearly_alike(groups, std::size_t(servers)))
     for (ServerGroup& g : groups) {
       g.shards.clear();
@@ -253,7 +282,7 @@ HeldVariables variables_held(const PlannedWorkload& job, int servers) {
   PiecePlacer placer(servers, s.shards, s.partition);
   for (const Layer& layer : job.model.layers()) {
     const double parameters = double(job.model.counts()[index(layer.id)].trainable_parameters);
-    const std::vector<std::size_t> pieces = placer.place(parameters * kVariable);
+    const std::span<const std::size_t> pieces = placer.place(parameters * kVariable);
     if (pieces.empty()) continue;
     const Bytes piece = parameters * kVariable / double(pieces.size());
     const bool whole = std::ranges::find(tables, layer.id, &LookupTable::layer) == tables.end();
