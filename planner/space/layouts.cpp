@@ -243,7 +243,7 @@ class CutSplits {
       return reject(is_beyond_runs(job, l.data) ? kBatchNeverReached : kBatchTooLarge);
     const auto fits = [&](int batch) {
       l.micro_batch = batch;
-      return planner::fits(s_, model_.memory(l));
+      return planner::fits(s_, memory_.at(l));
     };
     int batch = 1;
     while (std::int64_t{2} * batch * l.data <= most && fits(2 * batch)) batch *= 2;
@@ -263,7 +263,7 @@ class CutSplits {
       reject(kBatchNeverReached);
       return true;
     }
-    if (!planner::fits(s_, model_.memory(l))) {
+    if (!planner::fits(s_, memory_.at(l))) {
       reject(kTooLittleMemory);
       return false;
     }
@@ -279,6 +279,7 @@ class CutSplits {
   const SplitSource& s_;
   const WorkloadSpec& w_;
   const StepModel model_;
+  LayoutMemory memory_{model_};
   Rejections& rejected_;
   std::vector<Recompute> modes_;
 };

@@ -245,7 +245,8 @@ const Offering* Catalog::find_offering(const Provider& provider, std::string_vie
   }
   const Offering* best = nullptr;
   for (const Offering& offering : offerings) {
-    if (offering.provider != provider || offering.covers != covers || offering.region != region)
+    // What rules out most rows without comparing characters comes first.
+    if (offering.covers != covers || offering.region != region || offering.provider != provider)
       continue;
     if (!same_name(offering.item, name) || !holds_in(offering.zones, zone)) continue;
     const bool priced = capacity == CapacityType::spot

@@ -33,4 +33,11 @@ const StepEstimate& LayoutCache::at(const Layout& l) {
   return estimates_.emplace(key, model_.estimate(l)).first->second;
 }
 
+MemoryEstimate LayoutMemory::at(const Layout& l) {
+  const Key key{l.tensor, l.context, l.expert, l.sequence_parallel, l.recompute};
+  auto found = states_.find(key);
+  if (found == states_.end()) found = states_.emplace(key, model_.states(l)).first;
+  return model_.memory(l, found->second);
+}
+
 }  // namespace reckon

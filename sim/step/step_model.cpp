@@ -278,10 +278,17 @@ StepEstimate StepModel::estimate_mixed(const StageModels& stages, const Layout& 
 }
 
 MemoryEstimate StepModel::memory(const Layout& layout) const {
-  MemoryEstimate m =
-      memory_of(fold_.folded, layout, size_, setting_.framework.expert_imbalance.value);
+  return memory(layout, states(layout));
+}
+
+MemoryEstimate StepModel::memory(const Layout& layout, std::span<const BlockState> states) const {
+  MemoryEstimate m = memory_of(fold_.folded, layout, size_, states);
   set_limits(m, setting_.framework, communicators(layout), setting_.memory);
   return m;
+}
+
+std::vector<BlockState> StepModel::states(const Layout& layout) const {
+  return block_states(fold_.folded, layout, size_, setting_.framework.expert_imbalance.value);
 }
 
 std::vector<LayerTime> StepModel::layer_times(const Layout& layout) const {

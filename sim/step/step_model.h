@@ -1,7 +1,11 @@
 #pragma once
 #include <array>
+#include <map>
 #include <optional>
+#include <span>
+#include <tuple>
 #include <unordered_map>
+#include <vector>
 
 #include "sim/scenario/layout_rules.h"
 #include "sim/step/block_times.h"
@@ -70,6 +74,9 @@ class StepModel {
   /// CPUs, of which nobody prints one.
   static FlopsPerSecond mean_peak(const StageModels& stages);
   MemoryEstimate memory(const Layout& layout) const;
+  /// The same with the states(layout).
+  MemoryEstimate memory(const Layout& layout, std::span<const BlockState> states) const;
+  std::vector<BlockState> states(const Layout& layout) const;
   /// Of one micro-batch, in the order of the graph; views and inputs are left out.
   std::vector<LayerTime> layer_times(const Layout& layout) const;
 
@@ -110,6 +117,21 @@ class LayoutCache {
   };
   const StepModel& model_;
   std::unordered_map<Key, StepEstimate, Hash> estimates_;  // looked up, never walked
+};
+
+/// Memory of a model's layouts: what a rank keeps of the blocks is added up once for all layouts
+/// that split them alike. Not for several threads.
+class LayoutMemory {
+ public:
+  explicit LayoutMemory(const StepModel& model) : model_(model) {}
+  MemoryEstimate at(const Layout& layout);
+
+ private:
+  /// All that block_states() reads of a layout: degrees (tensor, context, expert), sequence
+  /// parallelism, recomputation.
+  using Key = std::tuple<int, int, int, bool, Recompute>;
+  const StepModel& model_;
+  std::map<Key, std::vector<BlockState>> states_;
 };
 
 /// The setting of a plan's job on accelerators of one of its pools, with the slowest links of all.

@@ -133,8 +133,12 @@ int communicators(const Layout& l) {
 
 MemoryEstimate memory_of(const FoldedModel& model, const Layout& layout, const ElementSizes& size,
                          double expert_imbalance) {
+  return memory_of(model, layout, size, block_states(model, layout, size, expert_imbalance));
+}
+
+MemoryEstimate memory_of(const FoldedModel& model, const Layout& layout, const ElementSizes& size,
+                         std::span<const BlockState> blocks) {
   const Partition& partition = model.partition(layout.pipeline * layout.interleave);
-  const auto blocks = block_states(model, layout, size, expert_imbalance);
   MemoryEstimate most;
   for (int stage = 0; stage < layout.pipeline; ++stage) {
     const MemoryEstimate m = stage_memory(partition, blocks, layout, size, stage);

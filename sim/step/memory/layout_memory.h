@@ -53,6 +53,9 @@ int communicators(const Layout& layout);
 ///   workspace   gradients of the largest layer's input and output
 MemoryEstimate memory_of(const FoldedModel& model, const Layout& layout, const ElementSizes& size,
                          double expert_imbalance);
+/// The same with the layout's block_states().
+MemoryEstimate memory_of(const FoldedModel& model, const Layout& layout, const ElementSizes& size,
+                         std::span<const BlockState> blocks);
 /// estimate_memory() of a job whose model was folded before, and cut as the job's stages are.
 MemoryEstimate estimate_memory(const Plan& plan, const PlannedWorkload& job,
                                const FoldedModel& folded);
