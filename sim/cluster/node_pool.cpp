@@ -48,6 +48,7 @@ Cluster::Cluster(const PlannedCluster& rented, const LifeOptions& options)
               .autoscaled = is_autoscaled(rented, planned),
               .reclaimable = planned.pricing == CapacityType::spot,
               .first_node = static_cast<std::uint32_t>(nodes.size()),
+              .entity = node_entity(planned.name, 0),
               .provisioning_delay = DelayLaw{planned.provisioning},
               .empty = SlotSet(static_cast<std::size_t>(slots)),
               .free = SlotSet(static_cast<std::size_t>(slots)),

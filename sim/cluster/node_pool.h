@@ -89,6 +89,7 @@ struct Pool {
   bool reclaimable = false;
   std::size_t trace_offset = 0;  // of slot 0 in the plan's reclaim trace
   std::uint32_t first_node = 0;  // index of slot 0
+  std::uint32_t entity = 0;      // of slot 0, in random streams: node_entity()
   // A fallback pool takes pods from when the nodes of its preferred pool did not come until the job
   // stops and tries that pool again. Under an autoscaler that chooses, it always does.
   std::optional<std::uint32_t> preferred;  // indices of pools

@@ -15,7 +15,7 @@ SimDuration Life::wait(Seconds mean, RandomStream& stream) const {
 
 RandomStream Life::stream_of(const Node& node, Purpose purpose, std::uint32_t time) const {
   constexpr std::uint32_t kGolden = 0x9e3779b9u;  // odd: another number for every time
-  const std::uint32_t entity = node_entity(cluster_.pools[node.pool].plan->name, node.slot);
+  const std::uint32_t entity = cluster_.pools[node.pool].entity | node.slot;
   return {options_.seed, options_.replication, purpose, entity ^ (time * kGolden)};
 }
 

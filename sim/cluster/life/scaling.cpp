@@ -78,14 +78,13 @@ SimTime Life::capacity_at(const Node& node, Pool& pool) {
   const auto drawn = [&](const Fact<Seconds>& delay, RandomStream stream) {
     return now_ + DelayLaw{delay}.draw(stream);
   };
-  const std::uint32_t entity = node_entity(plan.name, 0);
   if (pool.request_at != now_) {
     pool.request_at = now_;
     ++pool.requests;
     if (plan.provisioning_model == ProvisioningModel::flex_start_queued)
       pool.request_given =
           drawn(plan.capacity_wait, {options_.seed, options_.replication, kCapacityWait,
-                                     entity ^ (pool.requests * 0x9e3779b9u)});
+                                     pool.entity ^ (pool.requests * 0x9e3779b9u)});
   }
   SimTime at = now_;
   if (plan.provisioning_model == ProvisioningModel::flex_start)
