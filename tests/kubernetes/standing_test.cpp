@@ -99,9 +99,10 @@ TEST_CASE("a spare pod takes a rank that was lost while nobody watched, whoever 
   CHECK(m.interruptions[0].detail == "rank 0 was deleted while nobody watched");
 }
 
-TEST_CASE("an elastic job goes on with fewer pods at once, and is whole again when a new one is "
-          "ready",
-          "[.long]") {
+TEST_CASE(
+    "an elastic job goes on with fewer pods at once, and is whole again when a new one is "
+    "ready",
+    "[.long]") {
   constexpr int kSteps = 12'000;
   ClusterJob job("elastic", kRing, 4, kSteps, 0, "  restart: {kind: elastic, min: 2}\n");
   job.start_new();
@@ -130,8 +131,7 @@ TEST_CASE("an elastic job goes on with fewer pods at once, and is whole again wh
   INFO(local.err);
   REQUIRE(local.code == 0);
   const auto expected = trained_weights(job.files().path("local") / "model.safetensors");
-  const auto trained =
-      trained_weights(job.space().volume / "elastic" / "model.safetensors");
+  const auto trained = trained_weights(job.space().volume / "elastic" / "model.safetensors");
   REQUIRE(trained.size() == expected.size());
   double apart = 0, largest = 0;
   for (std::size_t k = 0; k < trained.size(); ++k) {
