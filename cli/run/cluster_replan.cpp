@@ -10,6 +10,7 @@
 #include "cli/errors.h"
 #include "executor/kubernetes/plan_state.h"
 #include "executor/kubernetes/pods/free_room.h"
+#include "executor/train/trainable.h"
 #include "planner/nodes_in_room.h"
 #include "planner/question.h"
 #include "planner/remedies.h"
@@ -19,16 +20,6 @@ namespace reckon::cli {
 namespace {
 
 using namespace kubernetes;
-
-/// nullopt: it cannot be found out.
-std::optional<int> room_of(const Kubectl& kubectl, const std::string& run, int most) {
-  try {
-    const auto newest = newest_attempt(kubectl, run);
-    return newest ? workers_with_room(kubectl, run, newest->objects, most) : std::nullopt;
-  } catch (const KubectlError&) {
-    return std::nullopt;
-  }
-}
 
 /// What went wrong with the input, in one line for each.
 std::string mistakes_text(const WrongInput& error) {
@@ -52,7 +43,7 @@ RunsAt runs_in_cluster(const RunOptions& options, const std::string& run, const 
   RunsAt at;
   at.this_machine = false;
   at.trains = [directory = options.node_directory](const Plan& plan) {
-    return not_trained_in_pods({.plan = plan}, "", directory, WatchedPods::yes).empty();
+    return trains_in_watched_pods(plan, !directory.empty());
   };
   at.nodes = [run, &kubectl](const Scenario& scenario, const Plan& now) {
     std::vector<int> nodes = planner::nodes_of_run(scenario);
@@ -62,7 +53,7 @@ RunsAt runs_in_cluster(const RunOptions& options, const std::string& run, const 
     const int nodes_now = std::max(1, planner::worker_pool(scenario).nodes.initial);
     const int most = workers * *std::ranges::max_element(nodes) / nodes_now;
     return planner::nodes_in_room(std::move(nodes), workers, nodes_now,
-                                  room_of(kubectl, run, most).value_or(0));
+                                  workers_with_room(kubectl, run, most).value_or(0));
   };
   at.command = [command = attach_command(options, run, kubectl.name_space())](
                    std::span<const std::string> changes) {

@@ -59,9 +59,15 @@ void add_last_step(const Kubectl& kubectl, const std::optional<ProgressReader>& 
   status.step = measured->steps.back().seconds;
 }
 
+/// `start`: the newest that pods of the run were told; -1: they take no orders.
+std::string name_of_pod(const PodView& pod, std::int64_t start) {
+  if (start >= 0 && pod.start() != start) return "stands by";
+  return fmt::format("rank {}", start >= 0 ? pod.ordered_rank() : pod.rank);
+}
+
 RankStatus status_of(const Kubectl& kubectl, const std::optional<ProgressReader>& reader,
-                     const PodView& pod) {
-  RankStatus status{.name = fmt::format("rank {}", pod.rank), .node = pod.node, .state = {}};
+                     const PodView& pod, std::int64_t start) {
+  RankStatus status{.name = name_of_pod(pod, start), .node = pod.node, .state = {}};
   const StartTrouble trouble = start_trouble(pod);
   if (pod.phase == "Succeeded")
     status.state = "done";
@@ -113,8 +119,11 @@ int show_run(const ClusterTarget& target, OutputFormat format) {
   if (const auto newest = newest_attempt(target.kubectl, target.run))
     status.attempt = newest->number;
   const auto reader = reader_of(*state);
-  for (const PodView& pod : newest_pods(target))
-    status.ranks.push_back(status_of(target.kubectl, reader, pod));
+  const std::vector<PodView> pods = newest_pods(target);
+  std::int64_t start = -1;
+  for (const PodView& pod : pods) start = std::max(start, pod.start());
+  for (const PodView& pod : pods)
+    status.ranks.push_back(status_of(target.kubectl, reader, pod, start));
   const Leftovers left = leftovers_in(target.kubectl, target.kubectl.name_space(), target.run);
   if (format == OutputFormat::json) {
     print(status_json(&status, left));

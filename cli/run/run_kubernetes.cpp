@@ -20,6 +20,7 @@
 #include "executor/train/trainable.h"
 #include "report/json.h"
 #include "report/table.h"
+#include "sim/scenario/restart.h"
 
 namespace reckon::cli {
 
@@ -216,7 +217,8 @@ int ClusterCommand::go_on(RunLease& lease, const ClusterFacts& facts, RunState s
     if (const auto code = refused(options, kubectl, facts, state, how.first_attempt)) return *code;
   }
   how.files.plan = state.plan;
-  const int pods = plan().only_job().strategy.workers + plan().only_job().strategy.server_count();
+  const int pods = plan().only_job().strategy.workers + plan().only_job().strategy.server_count() +
+                   (pods_stay() ? spare_workers(plan()) : 0);
   // Fewer than all: the launcher that made them was lost in between.
   how.objects = newest ? newest->objects : 0;
   how.secret_is_there = newest && !over;

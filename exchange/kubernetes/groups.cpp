@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "exchange/kubernetes/documents.h"
+#include "sim/scenario/restart.h"
 
 // Which kinds of pods a job has, and what each asks for.
 namespace reckon::kubernetes {
@@ -73,6 +74,12 @@ std::vector<PodGroup> groups_of(const Job& job) {
       servers.per_node = (servers.count + nodes - 1) / nodes;
     }
     groups.push_back(servers);
+  }
+  if (const int spares = job.options->standing ? spare_workers(plan) : 0; spares > 0) {
+    PodGroup beside = groups.back();  // a standing job has no servers
+    beside.count = spares;
+    beside.stands_by = true;
+    groups.push_back(beside);
   }
   int rank = 0;
   for (PodGroup& group : groups) {

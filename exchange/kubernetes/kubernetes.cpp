@@ -160,7 +160,8 @@ Expected<std::string> kubernetes_manifests(const RunArtifact& artifact,
   job.name = fmt::format("{}-{}", job.run, options.attempt);
   job.groups = groups_of(job);
   for (const PodGroup& group : job.groups)
-    (group.role == Role::parameter_server ? job.servers : job.workers) += group.count;
+    if (!group.stands_by)
+      (group.role == Role::parameter_server ? job.servers : job.workers) += group.count;
   // An indexed job's pods are alike; the chief that TensorFlow's servers want is not.
   const bool chief =
       job.groups.front().role == Role::chief || (job.container != nullptr && job.servers > 0);

@@ -46,7 +46,8 @@ struct KubernetesExport {
   /// run`): the cluster starts nothing again, and reckon-worker prints its measurements.
   bool watched = false;
   /// Watched, of reckon-worker: a pod that is lost is made again alone, whatever it ended with; its
-  /// processes wait for an order in kOrdersFile, the others keep their pods.
+  /// processes wait for an order in kOrdersFile, the others keep their pods. The spare nodes of a
+  /// warm_spare have pods too, a Job NAME-spare.
   bool standing = false;
   /// Of the Secret that is then among the documents; "": it is made apart, and they name it alone.
   std::string job_secret;

@@ -114,6 +114,7 @@ void add_wiring(Json& environment, const Job& job, const PodGroup& group, std::o
     environment.push_back(variable("RECKON_ATTEMPT", std::to_string(job.options->attempt)));
     environment.push_back(variable("RECKON_RUN_STARTED", job.options->run_started));
     if (job.options->standing) environment.push_back(variable("RECKON_ORDERS_FILE", kOrdersFile));
+    if (group.stands_by) environment.push_back(variable("RECKON_STANDS_BY", "1"));
   }
   add_index(environment, job, group, rank);
   if (job.workers + job.servers < 2) return;
@@ -121,7 +122,9 @@ void add_wiring(Json& environment, const Job& job, const PodGroup& group, std::o
   if (job.servers > 0 || job.container != nullptr)
     environment.push_back(variable("TF_CONFIG", task_of(group, rank, wiring)));
   if (job.servers > 0) return;
-  const std::string number = rank ? std::to_string(*rank) : "$(RECKON_INDEX)";
+  const std::string number = group.stands_by ? "0"
+                             : rank          ? std::to_string(*rank)
+                                             : "$(RECKON_INDEX)";
   add(environment, rank_variables(wiring, number));
   if (job.container != nullptr) add(environment, launcher_variables(wiring, number));
 }
@@ -273,9 +276,10 @@ std::optional<PrometheusPage> metrics_page(const Job& job) {
 
 std::string group_name(const Job& job, const PodGroup& group) {
   return fmt::format("{}-{}", job.name,
-                     group.role == Role::parameter_server ? "ps"
-                     : group.role == Role::chief          ? "chief"
-                                                          : "worker");
+                     group.stands_by                        ? "spare"
+                     : group.role == Role::parameter_server ? "ps"
+                     : group.role == Role::chief            ? "chief"
+                                                            : "worker");
 }
 
 std::string host_of(const Job& job, int rank) {
@@ -313,6 +317,7 @@ Json pod_template(const Job& job, const PodGroup& group, std::optional<int> rank
   metadata["labels"] = labels_of(job);
   metadata["labels"]["app.kubernetes.io/component"] =
       group.role == Role::parameter_server ? "parameter-server" : "worker";
+  if (group.stands_by) metadata["labels"]["reckon/stands-by"] = "true";
   Json annotations = Json::object();
   // The autoscaler must not move a training job to empty a node.
   const auto& made = job.cluster->node_auto_provisioning;

@@ -24,6 +24,8 @@ struct PodGroup {
   /// node it runs.
   bool tpu_by_cores = false;
   std::string resource;  // what they are asked for by; "": none
+  /// Workers without a rank, which wait for an order that gives them one: spares of a watched job.
+  bool stands_by = false;
 };
 
 /// Names that are the same in every Kubernetes (ClusterNames::name).

@@ -35,7 +35,7 @@ struct KubernetesRunOptions {
   RetryRules retry;
   /// The program is the user's own, and tells of its progress in this way; nullopt: reckon-worker.
   std::optional<ProgressReader> foreign;
-  /// Pods outlive a start (StandingPods). The manifests are of such pods.
+  /// Pods outlive a start (StandingPods), by workload.restart. The manifests are of such pods.
   bool stays = false;
   Seconds notice{30};
   bool cordon_slow = false;  // the node of a rank that is slow beyond its kind is replaced
@@ -60,7 +60,7 @@ struct KubernetesObserver {
   std::function<void(const std::vector<RankStatus>&)> ranks;  // ten times a second
 };
 
-/// "rank 3", "rank 4 (server 0)".
+/// "rank 3", "rank 4 (server 0)". Pods that stand by have none.
 std::vector<std::string> process_names(const PlannedStrategy& strategy);
 
 /// Throws KubectlError for what does not pass by itself, FileError where the directory cannot be

@@ -155,7 +155,7 @@ class Preflight {
       need({"delete", "secrets"}, "delete secrets");
     }
     if (question_.cordons) need({"patch", "nodes"}, "patch nodes: --cordon-slow");
-    if (question_.stays) need({"patch", "pods"}, "patch pods: tells them to go on in place");
+    if (question_.stays) need({"patch", "pods"}, "patch pods: tells them to go on");
     if (question_.reads_metrics)
       need({"get", "pods", "--subresource=proxy"}, "get pods/proxy: reads the program's metrics");
     if (!facts_.namespace_exists) need({"create", "namespaces"}, "create namespaces");

@@ -25,7 +25,7 @@ struct PreflightQuestion {
   bool makes_secret = false;
   bool makes_run = true;       // false: it is there and is gone on with
   bool cordons = false;        // a slow rank's node
-  bool stays = false;          // pods are told the number of each start
+  bool stays = false;          // pods are told their parts in each start
   bool reads_metrics = false;  // a page of the pods', by way of the API server
   bool autoscaling = false;    // the plan's pools grow: nodes may come that are not there yet
 };

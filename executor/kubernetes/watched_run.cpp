@@ -7,14 +7,20 @@
 
 #include "executor/kubernetes/pods/pod_log.h"
 #include "executor/launch/rank_kinds.h"
+#include "executor/launch/standing_processes.h"
 #include "executor/train/recipe/recipe.h"
 
 namespace reckon::kubernetes {
 namespace {
 
-RunFilesOptions with_processes(RunFilesOptions files, std::size_t processes) {
-  files.processes = int(processes);
+RunFilesOptions with_processes(RunFilesOptions files, int processes) {
+  files.processes = processes;
   return files;
+}
+
+std::optional<SeatingRules> seating_of(const Plan& plan, const KubernetesRunOptions& options) {
+  if (!options.stays) return std::nullopt;
+  return seating_rules(plan.only_job(), spare_processes(plan));
 }
 
 RunClock clock_of(const KubernetesRunOptions& options) {
@@ -36,9 +42,10 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
       workers_(plan.only_job().strategy.workers),
       ranks_of_worker_(ranks_of_worker(plan.only_job().strategy)),
       names_(process_names(plan.only_job().strategy)),
-      ranks_(names_.size()),
+      seating_(seating_of(plan, options)),
+      ranks_(names_.size() + std::size_t(seating_ ? seating_->spares : 0)),
       known_(options.files.directory.measurements(), options.foreign.has_value()),
-      files_(with_processes(options.files, names_.size())),
+      files_(with_processes(options.files, int(names_.size()) + (seating_ ? 1 : 0))),
       clock_(clock_of(options)),
       times_(plan, clock_),
       tracker_(forecast, plan.only_job().steps, options.deadline),
@@ -50,7 +57,8 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
   count_money(plan, forecast);
   checkpoint_ = files_.before().checkpoint;
   if (!files_.before().damage.empty()) say(files_.before().damage);
-  for (std::size_t k = 0; k < names_.size(); ++k) ranks_[k].name = names_[k];
+  for (std::size_t k = 0; k < ranks_.size(); ++k)
+    ranks_[k].name = k < names_.size() ? names_[k] : "stands by";
 }
 
 RunEnd WatchedRun::run() {
@@ -97,7 +105,7 @@ void WatchedRun::read_earlier_attempts() {
   for (const Json& item : list.at("items")) {
     PodView pod = pod_view(item);
     const bool has_name =
-        std::size_t(pod.rank) < names_.size() || pod.attempt < options_.state.plan_from;
+        std::size_t(pod.rank) < ranks_.size() || pod.attempt < options_.state.plan_from;
     const bool earlier = pod.attempt < options_.first_attempt && pod.rank >= 0 && has_name;
     if (earlier && pod.ended()) pods.emplace(std::pair(pod.attempt, pod.rank), std::move(pod));
   }
@@ -143,6 +151,7 @@ void WatchedRun::read_log(const PodView& pod) {
   const KubectlResult log = kubectl_.attempt({"logs", pod.name, "--timestamps"}, {}, Seconds{60});
   if (!log.good()) return;  // it is gone with its node
   std::optional<Time> at;   // of a line; bars draw over one another in it, "\r" between them
+  int rank = pod.rank;      // of a line: where pods stay they say so
   std::string_view left = log.out;
   while (!left.empty()) {
     const std::size_t end = std::min(left.find_first_of("\r\n"), left.size());
@@ -150,10 +159,11 @@ void WatchedRun::read_log(const PodView& pod) {
     left.remove_prefix(std::min(end + 1, left.size()));
     std::string_view text;
     if (const auto time = parse_time(sortable_time(line, text))) at = time;
+    if (const auto part = parse_part_line(text)) rank = part->rank;
     if (foreign_)
       hear(pod.rank, foreign_->line(pod.rank, since_start(at.value_or(clock_.started())), text));
-    else if (text.starts_with("{\"record\":"))
-      on_record(pod.rank, text);
+    else if (text.starts_with("{\"record\":") && std::size_t(rank) < ranks_.size())
+      on_record(rank, text);
   }
 }
 
@@ -180,7 +190,7 @@ GangEnd WatchedRun::run_attempt(std::int64_t attempt) {
 }
 
 void WatchedRun::make_pods(std::int64_t attempt) {
-  say(fmt::format("attempt {}: {} pods", attempt, names_.size()));
+  say(fmt::format("attempt {}: {} pods", attempt, ranks_.size()));
   make_secret();
   patient([&] {
     return kubectl_.run({"apply", "--filename", "-"}, options_.manifests(attempt), kManyObjects);
@@ -195,6 +205,9 @@ GangEnd WatchedRun::run_standing(std::int64_t attempt) {
     ClusterGangOptions how = gang(attempt);
     how.attempt = there ? options_.objects : attempt;
     how.stays = true;
+    how.seating = *seating_;
+    // Nobody else is waited for: who stands by never ends by itself.
+    how.ends_with_first = seating_->kind != RestartKind::in_place;
     standing_ = std::make_unique<StandingPods>(kubectl_, std::move(how), gang_events(attempt));
   }
   GangEnd end = standing_->run(attempt, asked_);

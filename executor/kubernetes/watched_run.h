@@ -130,9 +130,10 @@ class WatchedRun {
   const Seconds starts_;  // what a start is planned to take
   bool has_servers_, secret_made_;
   int workers_, ranks_of_worker_;
-  std::vector<std::string> names_;
-  std::vector<RankStatus> ranks_;
-  KnownRecords known_;  // by an earlier launcher, here
+  std::vector<std::string> names_;       // by rank
+  std::optional<SeatingRules> seating_;  // nullopt: pods end with an attempt
+  std::vector<RankStatus> ranks_;        // by rank, then those that stand by
+  KnownRecords known_;                   // by an earlier launcher, here
   RunFiles files_;
   RunClock clock_;
   PodTimes times_;

@@ -13,6 +13,11 @@ Seconds WatchedRun::since_start(Time at) const {
 }
 
 void WatchedRun::on_output(int rank, Time at, std::string_view line) {
+  if (rank < 0) {  // it stands by
+    if (const auto trouble = files_.line(int(names_.size()), line)) say(*trouble);
+    if (observer_.run.output) observer_.run.output("stands by", line);
+    return;
+  }
   const bool ours = !foreign_ && line.starts_with("{\"record\":");
   if (ours && on_record(rank, line)) return;
   if (foreign_) hear(rank, foreign_->line(rank, since_start(at), line));
@@ -151,6 +156,7 @@ bool WatchedRun::keep(const MeasurementRecord& record) {
 
 void WatchedRun::on_pods(const std::vector<PodProgress>& pods) {
   for (std::size_t k = 0; k < pods.size(); ++k) {
+    ranks_[k].name = pods[k].name;
     ranks_[k].state = pods[k].state;
     ranks_[k].node = pods[k].node;
   }
@@ -158,8 +164,7 @@ void WatchedRun::on_pods(const std::vector<PodProgress>& pods) {
   if (!std::ranges::all_of(pods, running) && tracker_.at_start()) {
     const auto first = std::ranges::find_if_not(pods, running);
     tracker_.set_phase(fmt::format("{} of {} pods run, {} {}", std::ranges::count_if(pods, running),
-                                   pods.size(), names_[std::size_t(first - pods.begin())],
-                                   first->state));
+                                   pods.size(), first->name, first->state));
   }
 }
 

@@ -6,11 +6,12 @@
 
 #include "executor/launch/gang.h"
 #include "executor/launch/local/job.h"
+#include "executor/launch/seating.h"
 #include "sim/scenario/plan.h"
 
 // The processes of a job on this machine that goes on with those that are left
-// (workload.restart): which of them has which rank in the next start, and which stand by. The rules
-// are the forecast's (sim/scenario/restart.h, docs/models/cluster.md "Restarts").
+// (workload.restart): which of them has which rank in the next start, and which stand by, by the
+// rules of seating.h.
 namespace reckon {
 
 class StandingProcesses {
@@ -33,11 +34,10 @@ class StandingProcesses {
   /// Most optimizer steps that a process which waits has in its memory; 0: none has any.
   std::int64_t held_steps() const;
   /// As many can be there at once.
-  int most() const { return wanted_ + spares_; }
+  int most() const { return rules_.most(); }
 
  private:
   using Processes = std::vector<std::shared_ptr<WatchedProcess>>;
-  int seats_of_next(int ready) const;
   std::shared_ptr<WatchedProcess> start(const LocalJob& local, const RankOfJob& rank,
                                         std::int64_t attempt, const Socket& rendezvous) const;
 
@@ -45,8 +45,8 @@ class StandingProcesses {
   void end_broken_workers();
 
   const PlannedWorkload& job_;
-  // Ranks: of a worker, of all, of a copy, the fewest of an elastic job, beside them.
-  int of_worker_ = 1, wanted_ = 1, of_copy_ = 1, least_ = 1, spares_ = 0;
+  int of_worker_ = 1;  // ranks
+  SeatingRules rules_;
   Processes seats_, beside_;
   bool begun_ = false, told_ = false;
 };

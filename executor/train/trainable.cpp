@@ -134,7 +134,7 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
 
 bool goes_on_in_pods(const Plan& plan) {
   const PlannedWorkload& job = plan.only_job();
-  return job.restart && job.restart->kind == RestartKind::in_place && !job.strategy.servers &&
+  return job.restart && job.restart->kind != RestartKind::full && !job.strategy.servers &&
          ranks_of_worker(job.strategy) == 1 && !job.checkpoint.local &&
          !computing_pools(plan).front()->accelerator;
 }
@@ -144,9 +144,7 @@ Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes, WatchedP
   Problems problems;
   const bool goes_on = watched == WatchedPods::yes && goes_on_in_pods(plan);
   if (job.restart && job.restart->kind != RestartKind::full && !goes_on) {
-    const bool in_place = job.restart->kind == RestartKind::in_place;
-    const char* where = !in_place ? "reckon run on one machine does"
-                        : watched == WatchedPods::no
+    const char* where = watched == WatchedPods::no
                             ? "under reckon run --on kubernetes they do"
                             : "pods of one rank each, on CPUs, without parameter servers and "
                               "with checkpoints in the storage alone, do";
@@ -163,6 +161,11 @@ Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes, WatchedP
         "--node-dir DIR, on each node and writable for user 65532 (/dev/shm: its memory), or leave "
         "workload.checkpoint.local out");
   return std::move(problems.all);
+}
+
+bool trains_in_watched_pods(const Plan& plan, bool on_nodes) {
+  return cannot_train(plan).empty() && leaves_accelerators_idle(plan).empty() &&
+         restarts_otherwise_in_pods(plan, on_nodes, WatchedPods::yes).empty();
 }
 
 }  // namespace reckon

@@ -16,10 +16,10 @@ Diagnostics cannot_train(const Plan& plan);
 /// parameter servers. Empty as well where the plan has no accelerators.
 Diagnostics leaves_accelerators_idle(const Plan& plan);
 
-/// Whoever watches pods gives them orders, by which some jobs go on in place.
+/// Whoever watches pods gives them orders, by which some jobs go on with those that are left.
 enum class WatchedPods { no, yes };
-/// A job whose pods, watched, go on in place: in_place, of workers on CPUs that are one
-/// rank each and save in the storage alone.
+/// A job whose pods, watched, go on with those that are left (workload.restart of another kind
+/// than full): of workers on CPUs that are one rank each and save in the storage alone.
 bool goes_on_in_pods(const Plan& plan);
 
 /// What of its restarts pods do not do: they start again all together, but for goes_on_in_pods();
@@ -27,5 +27,8 @@ bool goes_on_in_pods(const Plan& plan);
 /// (`on_nodes`: they have one).
 Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes = false,
                                        WatchedPods watched = WatchedPods::no);
+
+/// Nothing of the plan is left out by watched pods: what a run in a cluster may go on under.
+bool trains_in_watched_pods(const Plan& plan, bool on_nodes);
 
 }  // namespace reckon

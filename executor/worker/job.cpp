@@ -17,14 +17,6 @@
 namespace reckon::worker {
 namespace {
 
-/// What an elastic job may be of.
-bool trains_with_fewer(const PlannedWorkload& job, int ranks) {
-  const int each = ranks_of_worker(job.strategy), workers = ranks / each;
-  return ranks % each == 0 && job.restart && job.restart->kind == RestartKind::elastic &&
-         workers < job.strategy.workers &&
-         usable_workers(workers, workers_of_a_copy(job), job.restart->min_workers) == workers;
-}
-
 /// All that keeps this process from running this plan.
 Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::string& file) {
   const PlannedWorkload& job = plan.only_job();
@@ -38,7 +30,7 @@ Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::stri
     refuse("the strategy has parameter servers, this job has none",
            "start them too: `reckon run` does, or --servers N and --role ps");
   const int each = ranks_of_worker(job.strategy), ranks = computing_ranks(job.strategy);
-  if (me.workers != ranks && !trains_with_fewer(job, me.workers))
+  if (!trains_on(job, me.workers))
     refuse(each == 1 ? fmt::format("the plan has {} workers, this job {}", ranks, me.workers)
                      : fmt::format("the plan has {} workers of {} ranks each, this job has {} "
                                    "processes",
@@ -81,6 +73,14 @@ WorkerIdentity server_of_ranks(WorkerIdentity server, const PlannedStrategy& str
 }
 
 }  // namespace
+
+bool trains_on(const PlannedWorkload& job, int ranks) {
+  if (ranks == computing_ranks(job.strategy)) return true;
+  const int each = ranks_of_worker(job.strategy), workers = ranks / each;
+  return ranks % each == 0 && job.restart && job.restart->kind == RestartKind::elastic &&
+         workers < job.strategy.workers &&
+         usable_workers(workers, workers_of_a_copy(job), job.restart->min_workers) == workers;
+}
 
 Job job_of_run(ReadArtifact read, const std::string& file) {
   if (auto problem = why_not_run(read, file)) throw RefusedJob({std::move(*problem)});

@@ -31,6 +31,9 @@ struct RefusedJob : std::runtime_error {
 /// it is not bound to the place of a run.
 Job job_of_run(ReadArtifact read, const std::string& file);
 
+/// Does the job train on so many ranks: all, or whole copies of an elastic one?
+bool trains_on(const PlannedWorkload& job, int ranks);
+
 /// One worker of the job by itself (sim/scenario/resolve/one_worker.h). Throws RefusedJob where
 /// none holds a whole model.
 Job alone(Job job);

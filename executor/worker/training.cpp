@@ -199,22 +199,45 @@ WorkerIdentity identity_by(const TrainOrder& order, WorkerIdentity me) {
   return me;
 }
 
-Orders orders_for(const RunEnvironment& environment, const WorkerIdentity& me) {
+/// Why the job has no such part.
+std::string why_not_part(const PlannedWorkload& job, const TrainOrder& order) {
+  if (trains_on(job, order.workers)) return "";
+  const bool shrinks = job.restart && job.restart->kind == RestartKind::elastic;
+  return fmt::format("start {} is to be of {} ranks, and the plan has {}{}", order.attempt,
+                     order.workers, computing_ranks(job.strategy),
+                     shrinks ? ", or fewer in whole copies, as many as its restart allows" : "");
+}
+
+Orders orders_for(const RunEnvironment& environment, const PlannedWorkload& job,
+                  const WorkerIdentity& me) {
   const auto file = orders_file();
   if (!file) return Orders(*environment.orders);
-  return {*file,
-          {.attempt = me.attempt, .rank = me.rank, .workers = me.workers, .master = me.master}};
+  std::optional<TrainOrder> own;
+  if (!environment.stands_by && (!job.restart || job.restart->kind == RestartKind::in_place))
+    own = {.attempt = me.attempt, .rank = me.rank, .workers = me.workers, .master = me.master};
+  return {*file, own, [&job](const TrainOrder& order) { return why_not_part(job, order); }};
 }
 
 /// All pods run when they are told to meet: who does not come then is lost.
 constexpr Seconds kPodsMeetWithin{60};
+
+/// The pod that this one comes in place of may still be saving.
+RunLock lock_of_pod(const std::filesystem::path& directory) {
+  constexpr std::chrono::minutes kLongestNotice{3};
+  const auto until = std::chrono::steady_clock::now() + kLongestNotice;
+  while (!stop_requested() && std::chrono::steady_clock::now() < until) {
+    if (auto lock = RunLock::if_free(directory)) return std::move(*lock);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  return RunLock(directory);  // says who has it
+}
 
 /// Starts of the job in which this process takes part, one after the other as it is told, until it
 /// is trained or asked to stop. Who lost a peer leaves the mesh and waits.
 int train_as_told(const Prepared& prepared, WorkerIdentity me, std::optional<Socket> listener,
                   const RunEnvironment& environment) {
   const PlannedWorkload& planned = prepared.loaded.plan.only_job();
-  Stay stay{.orders = orders_for(environment, me),
+  Stay stay{.orders = orders_for(environment, planned, me),
             .keeps_state = keeps_state_after_loss(planned),
             .held = std::nullopt};
   ProgressPipe progress;
@@ -222,7 +245,8 @@ int train_as_told(const Prepared& prepared, WorkerIdentity me, std::optional<Soc
   const bool pod = stay.orders.of_a_pod();
   if (pod) options.rendezvous_deadline = std::min(options.rendezvous_deadline, kPodsMeetWithin);
   const Prepared again{options, prepared.loaded, prepared.source, prepared.secret};
-  std::int64_t attempt = -1;  // none yet
+  std::int64_t attempt = -1;    // none yet
+  std::optional<RunLock> lock;  // of a pod while it is rank 0
   for (bool waits = environment.stands_by || pod;; waits = true) {
     if (waits) {
       if (pod) print(waiting_line(attempt));
@@ -235,6 +259,12 @@ int train_as_told(const Prepared& prepared, WorkerIdentity me, std::optional<Soc
       options.began = std::chrono::steady_clock::now();
       me = identity_by(received->order, me);
       listener = std::move(received->listener);
+      if (pod) print(part_line(received->order));
+      if (me.rank != 0) lock.reset();
+      if (pod && me.rank == 0 && !lock && !options.out.empty()) {
+        create_directories_durably(options.out);
+        lock.emplace(lock_of_pod(options.out));
+      }
     }
     attempt = me.attempt;
     const bool fewer = me.workers < computing_ranks(planned.strategy);
@@ -250,17 +280,6 @@ int train_as_told(const Prepared& prepared, WorkerIdentity me, std::optional<Soc
       print_error(fmt::format("reckon-worker: error: {}\n", error.what()));
     }
   }
-}
-
-/// The pod that this one comes in place of may still be saving.
-RunLock lock_of_pod(const std::filesystem::path& directory) {
-  constexpr std::chrono::minutes kLongestNotice{3};
-  const auto until = std::chrono::steady_clock::now() + kLongestNotice;
-  while (!stop_requested() && std::chrono::steady_clock::now() < until) {
-    if (auto lock = RunLock::if_free(directory)) return std::move(*lock);
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  }
-  return RunLock(directory);  // says who has it
 }
 
 }  // namespace
@@ -283,9 +302,9 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
   std::optional<RunLock> lock;  // whoever started this process may hold it already
   if (environment.lock) {
     lock.emplace(*environment.lock);
-  } else if (!options.out.empty() && me.rank == 0) {
+  } else if (!options.out.empty() && me.rank == 0 && !orders_file()) {
     create_directories_durably(options.out);
-    lock.emplace(orders_file() ? lock_of_pod(options.out) : RunLock(options.out));
+    lock.emplace(options.out);
   }
   std::optional<Socket> listener;
   if (me.rank == 0 && environment.rendezvous) listener.emplace(*environment.rendezvous);

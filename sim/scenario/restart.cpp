@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/unit_text.h"
+#include "sim/scenario/resolve/training/workers.h"
 
 namespace reckon {
 
@@ -18,6 +19,15 @@ int workers_of_a_copy(const PlannedWorkload& job) {
 bool copies_hold_all(const PlannedWorkload& job) {
   const PlannedStrategy& s = job.strategy;
   return s.layout.zero_stage == 0 && traits_of(s.kind).gang;
+}
+
+int spare_workers(const Plan& plan) {
+  const PlannedWorkload& job = plan.only_job();
+  if (!job.restart || job.restart->kind != RestartKind::warm_spare) return 0;
+  const PlannedPool& pool = *computing_pools(plan).front();
+  const int workers =
+      planning::workers_on(1, pool.accelerators_per_node, job.strategy.accelerators_per_worker);
+  return job.restart->spares * std::max(1, workers);
 }
 
 PlannedWorkload with_fewer_workers(PlannedWorkload job, int workers) {

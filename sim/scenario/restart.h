@@ -30,6 +30,10 @@ constexpr int usable_workers(int there, int workers_of_a_copy, int least) {
   return whole > 0 && whole >= least ? whole : 0;
 }
 
+/// Workers that stand by on the spare nodes of a warm_spare: all that a node holds each. 0: it has
+/// none.
+int spare_workers(const Plan& plan);
+
 /// Passes of one copy in a step of an elastic job with a fixed global batch, which is `all` passes:
 /// the first copies have one more where they do not come out even.
 constexpr std::int64_t passes_of_copy(std::int64_t all, int copies, int copy) {

@@ -152,6 +152,40 @@ TEST_CASE("standing pods are made again whatever they end with, and wait for an 
   CHECK_THAT(e.yaml, !Contains("reckon/start: "));  // a new pod has no order yet
 }
 
+TEST_CASE("spare nodes of a warm_spare have pods that stand by, where somebody gives orders") {
+  const std::string text = R"(
+name: warm
+workload:
+  model: resnet50
+  dataset: imagenet
+  train: {epochs: 1}
+  batch_per_accelerator: 32
+  strategy: {kind: multi_worker_mirrored, workers: 3}
+  restart: {kind: warm_spare, spares: 2}
+cluster:
+  provider: on_premises
+  pools:
+    - {name: here, machine: {vcpu: 8, memory: 32GiB, network: 10Gbps}, nodes: 5}
+)";
+  KubernetesExport how{.minor = 31, .watched = true, .standing = true};
+  const Exported e = exported_manifest(text, how);
+  CHECK_THAT(e.yaml, Contains("name: warm-1-spare\n") && Contains("completions: 2\n") &&
+                         Contains("completions: 3\n"));
+  CHECK(count(e.yaml, "name: RECKON_STANDS_BY\n              value: \"1\"") == 1);
+  CHECK(count(e.yaml, "reckon/stands-by: \"true\"") == 1);
+  CHECK_THAT(e.yaml, Contains("reckon/first-rank: \"3\""));
+  // They are of no rank, and the job is no larger for them.
+  CHECK(count(e.yaml, "name: WORLD_SIZE\n              value: \"3\"") == 2);
+  CHECK(count(e.yaml, "name: RANK\n              value: \"0\"") == 1);
+  how.minor = 20;  // a Job a pod
+  const Exported old = exported_manifest(text, how);
+  CHECK_THAT(old.yaml,
+             Contains("hostname: warm-1-spare-1\n") && Contains("reckon/first-rank: \"4\""));
+  CHECK(count(old.yaml, "name: RECKON_STANDS_BY\n") == 2);
+  CHECK_THAT(exported_manifest(text, {.minor = 31, .watched = true}).yaml,
+             !Contains("spare") && !Contains("STANDS_BY"));
+}
+
 TEST_CASE("pods of a pool with a fallback may run on both, on its own first") {
   const std::string text = R"(
 name: stand-in

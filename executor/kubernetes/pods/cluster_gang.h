@@ -9,6 +9,7 @@
 #include "executor/kubernetes/pods/pod_loss.h"
 #include "executor/kubernetes/pods/pod_view.h"
 #include "executor/launch/gang.h"
+#include "executor/launch/seating.h"
 
 // All pods of one attempt of a job, from their Jobs' being there until the last has ended: what
 // run_gang() is for processes of this machine.
@@ -18,6 +19,8 @@ struct ClusterGangOptions {
   std::string run;  // the job's name, without the attempt
   std::int64_t attempt = 0;
   std::vector<std::string> names;  // of the processes, by rank: "rank 0"
+  /// Where pods stay: who has which rank. Of its sizes `wanted` is that of `names`.
+  SeatingRules seating = {};
   /// The program is not ours: of its exit codes only 0 has a meaning, and that only where nobody
   /// was ending the pod.
   bool foreign = false;
@@ -36,16 +39,19 @@ struct ClusterGangOptions {
 
 /// How far one pod is.
 struct PodProgress {
+  std::string name;   // of the process: "rank 0", "stands by"
   std::string state;  // "waits for a node", "pulls its image", "runs", "ended"
   std::string node;
 };
 
 struct ClusterGangEvents {
-  std::function<void(int rank, Time at, std::string_view line)> output;  // printed when
+  /// Printed when; a rank of -1: the pod stood by.
+  std::function<void(int rank, Time at, std::string_view line)> output;
   std::function<void(const PodView&)> pod;  // one of the attempt's, whenever it changes
   std::function<void(const EventView&)> event;
   std::function<void(const std::string&)> message;
-  std::function<void(const std::vector<PodProgress>&)> pods;  // at ticks
+  /// By rank, then those that stand by; at ticks.
+  std::function<void(const std::vector<PodProgress>&)> pods;
   /// The attempt is broken, and the others are about to be ended: who is to blame, as far as is
   /// known by then.
   std::function<void(const GangEnd&)> breaks;

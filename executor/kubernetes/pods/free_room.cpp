@@ -9,6 +9,7 @@
 #include "executor/kubernetes/json_at.h"
 #include "executor/kubernetes/pods/cluster_gang.h"
 #include "executor/kubernetes/pods/pod_view.h"
+#include "executor/kubernetes/run_state.h"
 
 namespace reckon::kubernetes {
 namespace {
@@ -25,9 +26,11 @@ bool is_of_run(const Json& pod, const std::string& run) {
          mapped_text(pod, "/metadata/labels", "app.kubernetes.io/instance") == run;
 }
 
+/// Those of spare nodes stand by, as many as before.
 bool makes_workers(const Json& job) {
-  return mapped_text(job, "/spec/template/metadata/labels", "app.kubernetes.io/component") ==
-         "worker";
+  const char* const labels = "/spec/template/metadata/labels";
+  return mapped_text(job, labels, "app.kubernetes.io/component") == "worker" &&
+         mapped_text(job, labels, "reckon/stands-by").empty();
 }
 
 }  // namespace
@@ -77,10 +80,13 @@ int workers_with_room(const Json& jobs, const Json& nodes_left, int most) {
   return 0;
 }
 
-std::optional<int> workers_with_room(const Kubectl& kubectl, const std::string& run,
-                                     std::int64_t attempt, int most) {
+std::optional<int> workers_with_room(const Kubectl& kubectl, const std::string& run, int most) {
   try {
-    const Json jobs = kubectl.json({"get", "jobs", "--selector", selector_of(run, attempt)});
+    const auto newest = newest_attempt(kubectl, run);
+    if (!newest) return std::nullopt;
+    // Pods that stayed are those of an earlier attempt.
+    const Json jobs =
+        kubectl.json({"get", "jobs", "--selector", selector_of(run, newest->objects)});
     const Json left = nodes_left(kubectl.json({"get", "nodes"}), kubectl.raw("/api/v1/pods"), run);
     return workers_with_room(jobs, left, most);
   } catch (const KubectlError&) {

@@ -21,9 +21,16 @@ struct GangMember {
   bool by_us = false;      // lost after we had begun to end the others
   bool replaces = false;   // a first pod that was deleted while nobody watched
   std::string last_words;  // the last line of its log that is no record
+  // Where pods stay:
+  int rank = -1;                // in the start under way; -1: it stands by, or has none yet
+  int log_rank = -1;            // of the lines of its log, by what it printed
+  std::int64_t log_start = -1;  // likewise
+  std::int64_t left = -1;       // the start that it left last, by its log
+  bool waits = false;           // for an order, by its log
   std::unique_ptr<PodLog> log;
 
   bool ended() const { return loss.has_value(); }
+  bool is_there() const { return pod && pod->started && !pod->deleting && !ended(); }
 };
 
 /// Who broke the gang; nullopt: nobody is lost, then or before anybody watched. `foreign`: the

@@ -4,7 +4,6 @@
 #include <ctime>
 
 #include "executor/kubernetes/json_at.h"
-#include "executor/train/records/pod_orders.h"
 #include "sim/base/unit_text.h"
 
 namespace reckon::kubernetes {
@@ -78,10 +77,15 @@ PodView pod_view(const Json& object) {
       integer_text(mapped_text(object, "/metadata/annotations", "reckon/first-rank"));
   const auto index = integer_text(
       mapped_text(object, "/metadata/annotations", "batch.kubernetes.io/job-completion-index"));
-  pod.start =
-      integer_text(mapped_text(object, "/metadata/annotations", kStartAnnotation)).value_or(-1);
+  pod.order = parse_order(mapped_text(object, "/metadata/annotations", kStartAnnotation));
   if (first) pod.rank = int(*first + index.value_or(0));
   pod.node = text_at(object, "/spec/nodeName");
+  pod.address = text_at(object, "/status/podIP");
+  const std::string host = text_at(object, "/spec/hostname");
+  if (pod.address.empty() && !host.empty())
+    pod.address = host + '.' + text_at(object, "/spec/subdomain");
+  for (const Json& port : list_at(object, "/spec/containers/0/ports"))
+    if (port.value("name", "") == "reckon") pod.port = port.value("containerPort", 0);
   pod.phase = text_at(object, "/status/phase");
   pod.reason = text_at(object, "/status/reason");
   pod.message = text_at(object, "/status/message");

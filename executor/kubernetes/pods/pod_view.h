@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/kubernetes/kubectl.h"
+#include "executor/train/records/pod_orders.h"
 
 // What the API server says of pods, events and nodes, as far as a run needs it: JSON in, structs
 // out.
@@ -20,8 +21,12 @@ struct PodView {
   std::string name, uid, node;
   std::string phase;  // Pending, Running, Succeeded, Failed, Unknown
   std::int64_t attempt = 0;
-  int rank = -1;            // of all processes of the job; -1: the pod is not one of reckon's
-  std::int64_t start = -1;  // kStartAnnotation: the newest that it was told to take part in
+  /// Its place among the job's pods, by its Job; -1: it is not one of reckon's. Where pods take
+  /// orders it has the rank that its order says, else that of its place.
+  int rank = -1;
+  PodOrder order;       // kStartAnnotation: the newest that it was given
+  std::string address;  // "10.0.0.7", by a name where that is not known yet; "": neither is
+  int port = 0;         // where its rank 0 would listen; 0: it names none
   std::optional<Time> created, scheduled, started, finished;  // the last two: of its container
   bool deleting = false;
   std::optional<int> exit_code;
@@ -32,6 +37,10 @@ struct PodView {
   std::string disruption;                // why it is deleted (1.26): PreemptionByScheduler
 
   bool ended() const { return phase == "Succeeded" || phase == "Failed"; }
+  /// The newest that it was told to take part in; -1: none.
+  std::int64_t start() const { return order.order ? order.order->attempt : -1; }
+  /// In that start; -1: none.
+  int ordered_rank() const { return !order.order ? -1 : order.own_part ? rank : order.order->rank; }
 };
 PodView pod_view(const Json& pod);
 

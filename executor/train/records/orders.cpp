@@ -11,15 +11,18 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "executor/train/records/pod_orders.h"
 #include "executor/train/stop_signal.h"
+#include "sim/base/standard_streams.h"
 
 namespace reckon {
 namespace {
 
 constexpr std::string_view kRegroup = "regroup";
 constexpr std::string_view kTrain = "train";
+constexpr std::chrono::milliseconds kBetweenLooksAtFile{100};
 
 /// Room for one descriptor beside a message.
 union Attachment {
@@ -109,15 +112,42 @@ std::optional<Orders::Received> Orders::wait() {
 }
 
 std::optional<Orders::Received> Orders::wait_for_file() {
-  constexpr std::chrono::milliseconds kBetweenLooks{100};
-  for (; !stop_requested(); std::this_thread::sleep_for(kBetweenLooks)) {
-    const auto start = read_start(file_);
-    if (!start || *start <= newest_) continue;
-    newest_ = *start;
-    part_.attempt = *start;
-    return Received{.order = part_, .listener = std::nullopt};
+  for (; !stop_requested(); std::this_thread::sleep_for(kBetweenLooksAtFile)) {
+    const auto order = newer_in_file();
+    if (!order) continue;
+    newest_ = order->attempt;
+    return Received{.order = *order, .listener = std::nullopt};
   }
   return std::nullopt;
+}
+
+std::optional<TrainOrder> Orders::newer_in_file() {
+  PodOrder read = read_order(file_);
+  if (!read.problem.empty()) refuse(read.problem);
+  if (!read.order || read.order->attempt <= newest_) return std::nullopt;
+  TrainOrder order = *read.order;
+  if (read.own_part) {
+    if (!own_part_) {
+      refuse(
+          fmt::format("'{}' is the order of a reckon that knows restart: {{kind: in_place}} "
+                      "alone: run and attach with the reckon of this image",
+                      order.attempt));
+      return std::nullopt;
+    }
+    order = *own_part_;
+    order.attempt = read.order->attempt;
+  }
+  if (const std::string why = why_not_(order); !why.empty()) {
+    refuse(why);
+    return std::nullopt;
+  }
+  return order;
+}
+
+/// Once for each reason: the file may be looked at for hours.
+void Orders::refuse(const std::string& why) {
+  if (std::exchange(refused_, why) == why) return;
+  print_error(fmt::format("reckon-worker: error: order refused: {}\n", why));
 }
 
 std::optional<Orders::Received> Orders::wait_for_socket() {
@@ -137,7 +167,12 @@ std::optional<Orders::Received> Orders::wait_for_socket() {
 }
 
 bool Orders::told_to_regroup() {
-  if (of_a_pod()) return false;
+  if (of_a_pod()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked_ < kBetweenLooksAtFile) return false;
+    looked_ = now;
+    return newer_in_file().has_value();
+  }
   pollfd polled{socket_.get(), POLLIN, 0};
   return ::poll(&polled, 1, 0) > 0 && receive_message(socket_.get()).text == kRegroup;
 }

@@ -1,7 +1,10 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "executor/comm/socket.h"
@@ -36,9 +39,12 @@ class Orders {
  public:
   /// Takes over what it inherited.
   explicit Orders(int inherited) : socket_(inherited) {}
-  /// Of a pod, which keeps its part: the file says the number of the start.
-  Orders(std::filesystem::path file, const TrainOrder& part)
-      : file_(std::move(file)), part_(part) {}
+  /// Of a pod. `own_part`: what a number alone means (PodOrder::own_part); nullopt: such a one is
+  /// refused. `why_not`: why the job has no such part; "": it has. What is refused is said on
+  /// standard error, and waited on.
+  Orders(std::filesystem::path file, std::optional<TrainOrder> own_part,
+         std::function<std::string(const TrainOrder&)> why_not)
+      : file_(std::move(file)), own_part_(std::move(own_part)), why_not_(std::move(why_not)) {}
 
   struct Received {
     TrainOrder order;
@@ -46,18 +52,25 @@ class Orders {
   };
   /// The next order to train. nullopt: this process was asked to stop, or nobody watches it.
   std::optional<Received> wait();
-  /// Has an order to regroup come? Does not wait.
+  /// Has an order to regroup come? Of a pod: one for a later start than the one that it is in. Does
+  /// not wait.
   bool told_to_regroup();
   bool of_a_pod() const { return !file_.empty(); }
 
  private:
   std::optional<Received> wait_for_socket();
   std::optional<Received> wait_for_file();
+  /// The order in the file that is newer than the one that was taken, and that the job allows.
+  std::optional<TrainOrder> newer_in_file();
+  void refuse(const std::string& why);
 
   FileHandle socket_;
   std::filesystem::path file_;  // empty: by the socket
-  TrainOrder part_;
+  std::optional<TrainOrder> own_part_;
+  std::function<std::string(const TrainOrder&)> why_not_;
   std::int64_t newest_ = -1;  // of the file, that was taken
+  std::string refused_;       // why, said last
+  std::chrono::steady_clock::time_point looked_{};
 };
 
 }  // namespace reckon

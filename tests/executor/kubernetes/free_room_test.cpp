@@ -68,6 +68,35 @@ TEST_CASE("parameter servers keep their room") {
   CHECK(workers_with_room(list_of({job_of("parameter-server", "2")}), nodes, 10) == 0);
 }
 
+TEST_CASE("pods that stand by keep their room, and are no workers") {
+  Json spare = job_of("worker", "2");
+  spare["spec"]["template"]["metadata"]["labels"]["reckon/stands-by"] = "true";
+  const Json nodes = list_of({node_with("a", "4")});
+  CHECK(workers_with_room(list_of({spare, job_of("worker", "1")}), nodes, 10) == 2);
+}
+
+TEST_CASE("room for more workers of pods that stayed is looked for by the attempt of their Jobs") {
+  // Their Jobs are of attempt 3, and the newest start that they were told is 12.
+  const FakeKubectl fake(R"(
+shift 2
+case "$*" in
+  "get jobs "*reckon/attempt=3\ *) cat jobs ;;
+  "get jobs "*reckon/attempt*) echo '{"items": []}' ;;
+  "get jobs "*instance=mine\ *) cat jobs ;;
+  "get nodes "*) cat nodes ;;
+  *) cat pods ;;
+esac)");
+  Json job = job_of("worker", "1");
+  job["metadata"]["labels"]["reckon/attempt"] = "3";
+  job["metadata"]["annotations"]["reckon/start"] = "12";
+  fake.write("jobs", list_of({job, job}).dump());
+  fake.write("nodes", list_of({node_with("a", "4")}).dump());
+  fake.write("pods", list_of({pod_on("a", "mine", "1"), pod_on("a", "mine", "1")}).dump());
+  CHECK(workers_with_room(fake.kubectl(), "mine", 10) == 4);
+  fake.write("jobs", list_of({}).dump());
+  CHECK(!workers_with_room(fake.kubectl(), "mine", 10));
+}
+
 TEST_CASE("an attempt is waited for until its pods have ended") {
   const FakeKubectl fake(R"(
 shift 2

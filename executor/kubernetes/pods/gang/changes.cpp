@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "executor/kubernetes/pods/gang/watched_gang.h"
-#include "executor/train/records/pod_orders.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/unit_text.h"
 
@@ -69,8 +69,7 @@ void ClusterGang::look_for_successors() {
     Member& m = members_[k];
     if (m.replaces || m.ended() || !m.pod || !is_successor(*m.pod)) continue;
     m.replaces = true;
-    say(fmt::format("{} was deleted while nobody watched, and its Job made another",
-                    options_.names[k]));
+    say(fmt::format("{} was deleted while nobody watched, and its Job made another", name_at(k)));
   }
 }
 
@@ -106,6 +105,8 @@ void ClusterGang::on_pod(const PodView& view, bool deleted) {
     return;
   Member& m = members_[std::size_t(view.rank)];
   if (options_.stays && is_of_before(view)) return;
+  if (!view.order.problem.empty() && foreign_.insert(view.uid + view.order.problem).second)
+    say(fmt::format("{}: {}", view.name, view.order.problem));
   if (m.pod && m.pod->uid != view.uid) {  // a Job's pod in place of a deleted one
     const bool lives = !deleted && !view.ended();
     if (lives || (m.next && m.next->uid == view.uid))
@@ -115,7 +116,10 @@ void ClusterGang::on_pod(const PodView& view, bool deleted) {
   // Somebody else ends it: its node may be gone by the time that it has ended.
   const bool told_to_end = view.deleting && !(m.pod && m.pod->deleting);
   if (told_to_end && !deleted && !is_ending() && !view.node.empty()) look_at_node(view.node);
+  PodOrder order = view.order;  // what was just written may be newer than what was just read
+  if (m.pod && m.pod->start() > view.start()) order = m.pod->order;
   m.pod = view;
+  m.pod->order = std::move(order);
   if (events_.pod) events_.pod(view);
   if (!m.ended() && (view.ended() || deleted)) lose(view.rank, loss_at(view));
 }
@@ -151,25 +155,34 @@ auto ClusterGang::look_at_node(const std::string& name) -> const SeenNode& {
   return seen;
 }
 
-void ClusterGang::lose(int rank, PodLoss loss) {
-  Member& m = members_[std::size_t(rank)];
+void ClusterGang::lose(int place, PodLoss loss) {
+  Member& m = members_[std::size_t(place)];
+  if (stands_by(std::size_t(place)) && !is_ending() && !asked_ && !first_ended_) {
+    say(fmt::format("{} {}", name_at(std::size_t(place)),
+                    loss.end == PodEnd::finished ? "has ended" : loss.words));
+    return replace(m);  // nobody's loss: its Job makes another
+  }
   if (first_ended_) loss = {};  // the job is done, and the others wait for somebody who is gone
   m.loss = std::move(loss);
   m.by_us = is_ending();
-  if (rank == 0 && options_.ends_with_first && m.loss->end == PodEnd::finished && !broken_ &&
-      !asked_)
+  if (rank_at(std::size_t(place)) == 0 && options_.ends_with_first &&
+      m.loss->end == PodEnd::finished && !broken_ && !asked_)
     first_ended_ = Clock::now();
   if (m.loss->end != PodEnd::finished) {
     m.order = losses_++;
     if (!broken_) broken_ = Clock::now();
   }
-  if (std::ranges::all_of(members_, &Member::ended)) all_ended_ = Clock::now();
+}
+
+/// The first rank's is, whichever pod has it.
+bool ClusterGang::is_followed(std::size_t place) const {
+  return place < kMostLogs || place >= options_.names.size() || rank_at(place) == 0;
 }
 
 void ClusterGang::follow_logs() {
-  for (std::size_t k = 0; k < std::min(members_.size(), kMostLogs); ++k) {
+  for (std::size_t k = 0; k < members_.size(); ++k) {
     Member& m = members_[k];
-    if (!m.pod) continue;
+    if (!m.pod || !(m.log || is_followed(k))) continue;
     if (!m.log && (m.pod->started || m.pod->exit_code))
       m.log = std::make_unique<PodLog>(kubectl_, m.pod->name,
                                        [this, k](std::string_view line) { on_line(k, line); });
@@ -177,14 +190,18 @@ void ClusterGang::follow_logs() {
   }
 }
 
-void ClusterGang::on_line(std::size_t rank, std::string_view line) {
+void ClusterGang::on_line(std::size_t place, std::string_view line) {
   last_line_ = Clock::now();
-  if (options_.stays && !left_ && parse_waiting_line(line) == start_)
-    left_ = Left{int(rank), Clock::now()};
-  const auto at = parse_time(members_[rank].log->last_time());
-  if (!line.starts_with("{\"record\":")) members_[rank].last_words = line;
+  if (options_.stays) read_progress(place, line);
+  Member& m = members_[place];
+  const auto at = parse_time(m.log->last_time());
+  if (!line.starts_with("{\"record\":")) m.last_words = line;
+  // A pod of an older reckon-worker does not say its rank, and goes on in place alone.
+  const bool own_place =
+      !options_.stays || (m.log_rank < 0 && rules_.kind == RestartKind::in_place);
   if (events_.output)
-    events_.output(int(rank), at.value_or(std::chrono::system_clock::now()), line);
+    events_.output(own_place ? int(place) : m.log_rank,
+                   at.value_or(std::chrono::system_clock::now()), line);
 }
 
 }  // namespace reckon::kubernetes

@@ -20,8 +20,8 @@ void ClusterGang::judge() {
   const auto passed = [&](const std::optional<Clock::time_point>& moment) {
     return moment && since(*moment) > options_.grace;
   };
-  if (asked_ || hopeless_ || (breaks && !options_.stays && passed(broken_)) || passed(first_ended_))
-    end_others();
+  const bool done = passed(first_ended_) || (first_ended_ && options_.stays && all_ranks_ended());
+  if (asked_ || hopeless_ || (breaks && !options_.stays && passed(broken_)) || done) end_others();
   if (kill_at_ && Clock::now() >= *kill_at_) kill_rest();
 }
 
@@ -105,23 +105,24 @@ void ClusterGang::remove_by_force(const std::string& pod) const {
 }
 
 void ClusterGang::look_at_waiting() {
+  if (options_.stays && given_) return;  // the start has all that it needs
   for (std::size_t k = 0; k < members_.size(); ++k) {
     const Member& m = members_[k];
     if (m.ended() || (m.pod && m.pod->started)) continue;
-    auto verdict = patience_.look_at(int(k), options_.names[k], m.pod ? &*m.pod : nullptr, no_pod_);
+    auto verdict = patience_.look_at(int(k), name_at(k), m.pod ? &*m.pod : nullptr, no_pod_);
     if (verdict) give_up(int(k), verdict->code, std::move(verdict->words));
   }
 }
 
-void ClusterGang::give_up(int rank, int code, std::string words) {
+void ClusterGang::give_up(int place, int code, std::string words) {
   if (options_.independent) {
     // Its Job, which may start none again, makes no other.
-    if (const auto& pod = members_[std::size_t(rank)].pod; pod)
+    if (const auto& pod = members_[std::size_t(place)].pod; pod)
       kubectl_.attempt({"delete", "pod", pod->name, "--wait=false", "--ignore-not-found"});
-    return lose(rank, {PodEnd::deleted, code, std::move(words)});
+    return lose(place, {PodEnd::deleted, code, std::move(words)});
   }
   if (hopeless_) return;
-  hopeless_ = rank;
+  hopeless_ = place;
   hopeless_code_ = code;
   hopeless_words_ = std::move(words);
 }

@@ -2,6 +2,8 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <climits>
+#include <utility>
 
 #include "executor/comm/errors.h"
 #include "executor/kubernetes/pods/gang/watched_gang.h"
@@ -14,12 +16,15 @@ ClusterGang::ClusterGang(const Kubectl& kubectl, const ClusterGangOptions& optio
     : kubectl_(kubectl),
       options_(options),
       events_(events),
-      members_(options.names.size()),
+      rules_(options.seating),
+      members_(options.names.size() + std::size_t(options.stays ? options.seating.spares : 0)),
       pods_(kubectl, path("pods"), selector_of(options.run, options.attempt), pod_events()),
       cluster_events_(kubectl, path("events"), "", event_events()),
       silent_nodes_(kubectl),
       patience_({.pending = options.pending_deadline, .image = options.image_deadline},
-                [this](const std::string& text) { say(text); }) {}
+                [this](const std::string& text) { say(text); }) {
+  rules_.wanted = int(options.names.size());
+}
 
 GangEnd ClusterGang::run(const std::function<StopRequest()>& stop) {
   while (!over()) {
@@ -32,6 +37,7 @@ GangEnd ClusterGang::run(const std::function<StopRequest()>& stop) {
     obey(stop ? stop() : StopRequest::none);
     if (options_.stays) seat();
     judge();
+    if (options_.stays) look_for_growth();
     tell();
   }
   return result();
@@ -41,10 +47,11 @@ std::string ClusterGang::path(const char* kind) const {
   return fmt::format("/api/v1/namespaces/{}/{}", kubectl_.name_space(), kind);
 }
 
-bool ClusterGang::over() const {
-  if (options_.stays && start_is_over()) return true;
-  const bool all = std::ranges::all_of(members_, &Member::ended);
-  if (!all) return false;
+bool ClusterGang::over() {
+  if (options_.stays && (regroups_ || start_is_over())) return true;
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    if (!is_over(k)) return false;
+  if (all_ended_ == Clock::time_point{}) all_ended_ = Clock::now();
   const bool read =
       std::ranges::all_of(members_, [](const Member& m) { return !m.log || m.log->done(); });
   return read || since(all_ended_) > Seconds{15};
@@ -67,8 +74,10 @@ void ClusterGang::say(const std::string& text) const {
   if (events_.message) events_.message(text);
 }
 
-PodProgress ClusterGang::progress_of(const Member& m) {
-  if (!m.pod) return {m.ended() ? "gone" : "no pod yet", ""};
+PodProgress ClusterGang::progress_of(std::size_t place) const {
+  const Member& m = members_[place];
+  const std::string name = stands_by(place) ? "stands by" : name_at(place);
+  if (!m.pod) return {name, m.ended() ? "gone" : "no pod yet", ""};
   const PodView& pod = *m.pod;
   std::string state = "starts";
   if (m.loss)
@@ -83,27 +92,38 @@ PodProgress ClusterGang::progress_of(const Member& m) {
     state = "runs";
   else if (const StartTrouble trouble = start_trouble(pod); !trouble.words.empty())
     state = trouble.words;
-  return {state, pod.node};
+  return {name, state, pod.node};
 }
 
 void ClusterGang::tell() {
   if (events_.tick) events_.tick();
   if (!events_.pods) return;
+  std::vector<std::pair<int, std::size_t>> order;  // by rank, then who stands by
+  for (std::size_t k = 0; k < members_.size(); ++k)
+    order.emplace_back(stands_by(k) ? INT_MAX : rank_at(k), k);
+  std::ranges::sort(order);
   std::vector<PodProgress> all;
-  for (const Member& m : members_) all.push_back(progress_of(m));
+  for (const auto& [rank, place] : order) all.push_back(progress_of(place));
   events_.pods(all);
 }
 
 GangEnd ClusterGang::result() const {
   GangEnd end;
   end.asked = asked_;
-  for (const Member& m : members_) {
+  end.ends.resize(options_.names.size());
+  end.reasons.resize(options_.names.size());
+  bool finished = true;
+  for (std::size_t k = 0; k < members_.size(); ++k) {
+    const Member& m = members_[k];
+    const int rank = rank_at(k);
+    if (rank < 0) continue;
     const int code = m.loss ? m.loss->code : kExitLostPeer;  // it waits for the next start
-    end.ends.push_back(code > 128 ? ProcessEnd{0, code - 128} : ProcessEnd{code, 0});
-    end.reasons.push_back(m.loss ? m.loss->words : "lost the others");
+    end.ends[std::size_t(rank)] = code > 128 ? ProcessEnd{0, code - 128} : ProcessEnd{code, 0};
+    end.reasons[std::size_t(rank)] = m.loss ? m.loss->words : "lost the others";
+    finished = finished && code == 0;
   }
-  const bool finished =
-      std::ranges::all_of(members_, [](const Member& m) { return m.loss && m.loss->code == 0; });
+  end.regroups = regroups_ && !asked_;
+  if (end.regroups) return end;
   if (finished && !hopeless_) return end;
   if (asked_) {  // whoever was still starting had nothing to save
     end.code = kExitStoppedOnRequest;
@@ -116,16 +136,18 @@ GangEnd ClusterGang::result() const {
 
 /// Some member is lost, or will not start.
 void ClusterGang::blame_culprit(GangEnd& end) const {
-  end.culprit = hopeless_ ? hopeless_ : culprit_of(members_, options_.foreign);
-  const bool nobody_else = !end.culprit && left_;
-  if (nobody_else) end.culprit = left_->rank;
-  const std::string& name = options_.names[std::size_t(*end.culprit)];
+  std::optional<int> place = hopeless_ ? hopeless_ : culprit_of(members_, options_.foreign);
+  const bool nobody_else = !place && left_;
+  if (nobody_else) place = left_->place;
+  const auto culprit = std::size_t(*place);
+  if (!stands_by(culprit)) end.culprit = rank_at(culprit);
+  const std::string name = name_at(culprit);
   if (nobody_else) {
     end.code = kExitLostPeer;
     end.reason = fmt::format("{} lost the others", name);
     return;
   }
-  if (!hopeless_) return blame(end, members_[std::size_t(*end.culprit)], name, options_.foreign);
+  if (!hopeless_) return blame(end, members_[culprit], name, options_.foreign);
   end.code = hopeless_code_;
   end.reason = fmt::format("{} {}", name, hopeless_words_);
 }

@@ -40,10 +40,10 @@ class ClusterGang {
 
   // watch.cpp: the loop, what is told, how it ended
   std::string path(const char* kind) const;
-  bool over() const;
+  bool over();
   void wait();
   void say(const std::string& text) const;
-  static PodProgress progress_of(const Member& m);
+  PodProgress progress_of(std::size_t place) const;
   void tell();
   GangEnd result() const;
   void blame_culprit(GangEnd& end) const;
@@ -65,17 +65,36 @@ class ClusterGang {
   bool is_taken(const PodView& view) const;
   PodLoss loss_at(PodView view);
   const SeenNode& look_at_node(const std::string& name);
-  void lose(int rank, PodLoss loss);
+  void lose(int place, PodLoss loss);
+  bool is_followed(std::size_t place) const;
   void follow_logs();
-  void on_line(std::size_t rank, std::string_view line);
+  void on_line(std::size_t place, std::string_view line);
 
-  // starts.cpp
+  // starts.cpp: one start of pods that stay, from its begin to its end
   void begin_start(std::int64_t start);
-  void seat();
-  bool give_order();
+  /// Of the pod at this place, now; -1: it stands by. Of other gangs places are ranks.
+  int rank_at(std::size_t place) const;
+  std::string name_at(std::size_t place) const;
+  bool stands_by(std::size_t place) const { return rank_at(place) < 0; }
+  /// It has ended, or nobody waits for it.
+  bool is_over(std::size_t place) const;
+  bool all_ranks_ended() const;
+  void replace(Member& m);
+  void read_progress(std::size_t place, std::string_view line);
+  void look_for_growth();
   bool is_of_before(const PodView& view) const;
   bool start_is_over() const;
   void look_for_leavers();
+
+  // orders.cpp: who has which rank in it, and what pods are told
+  void seat();
+  bool is_told(const Member& m) const;
+  bool take_up_start();
+  bool completes(const std::vector<int>& missing);
+  bool choose_ranks();
+  bool give_orders();
+  void give_order(Member& m, const HostPort& master);
+  Member* with_rank(int rank);
 
   // ending.cpp: what is done about it
   void obey(StopRequest request);
@@ -88,12 +107,13 @@ class ClusterGang {
   void look_at_nodes();
   void remove_by_force(const std::string& pod) const;
   void look_at_waiting();
-  void give_up(int rank, int code, std::string words);
+  void give_up(int place, int code, std::string words);
 
   const Kubectl& kubectl_;
   const ClusterGangOptions& options_;
   const ClusterGangEvents& events_;
-  std::vector<Member> members_;
+  SeatingRules rules_;
+  std::vector<Member> members_;  // by place
   ResourceWatch pods_, cluster_events_;
   SilentNodes silent_nodes_;
   StartPatience patience_;
@@ -103,16 +123,23 @@ class ClusterGang {
   std::string no_pod_;                                       // why a Job makes none: a quota
   Clock::time_point all_ended_{}, last_try_{}, last_look_{}, last_line_ = Clock::now();
   std::optional<Clock::time_point> broken_, first_ended_, kill_at_;
-  std::optional<int> hopeless_;
+  std::optional<int> hopeless_;  // place
   // Where pods stay: the start under way; who has left it, since when; pods that are no more.
-  std::int64_t start_ = -1;
-  bool seated_ = false;
+  std::int64_t start_ = -1, start_before_ = -1;
+  int ranks_ = 0;        // of the start
+  bool given_ = false;   // it is known who has which rank
+  bool noted_ = false;   // their Jobs have its number
+  bool seated_ = false;  // all have their orders
+  bool begun_ = false;   // they train
+  bool grows_ = false;   // nobody was lost before it: the ranks train until they have their orders
+  bool regroups_ = false;
   struct Left {
-    int rank = 0;
+    int place = 0;
     Clock::time_point at;
   };
   std::optional<Left> left_;
-  std::set<std::string> gone_;  // uids
+  std::set<std::string> gone_;     // uids
+  std::set<std::string> foreign_;  // orders that are none, as they were told
   Clock::time_point last_order_{};
   std::string hopeless_words_;
   int hopeless_code_ = 0, losses_ = 0;

@@ -1,0 +1,63 @@
+#include "executor/launch/seating.h"
+
+#include <climits>
+#include <numeric>
+#include <utility>
+
+#include "executor/train/recipe/recipe.h"
+#include "sim/scenario/restart.h"
+
+namespace reckon {
+namespace {
+
+int ranks_of_next(int waiting, const SeatingRules& rules, bool first) {
+  if (first || rules.kind != RestartKind::elastic) return rules.wanted;
+  const int usable = usable_workers(waiting, rules.of_copy, rules.least);
+  return usable > 0 ? std::min(usable, rules.wanted) : rules.wanted;
+}
+
+}  // namespace
+
+SeatingRules seating_rules(const PlannedWorkload& job, int spares) {
+  const int of_worker = ranks_of_worker(job.strategy);
+  return {.kind = job.restart->kind,
+          .wanted = computing_ranks(job.strategy),
+          .of_copy = workers_of_a_copy(job) * of_worker,
+          .least = job.restart->min_workers * of_worker,
+          .spares = job.restart->kind == RestartKind::warm_spare ? spares : 0};
+}
+
+Seating seats_of_start(std::span<const StandingMember> there, const SeatingRules& rules,
+                       bool first) {
+  std::vector<int> order(there.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto rank_of = [&](int k) { return there[std::size_t(k)].rank; };
+  std::ranges::stable_sort(order, {}, [&](int k) {
+    return std::pair(!there[std::size_t(k)].waits, rank_of(k) < 0 ? INT_MAX : rank_of(k));
+  });
+  const int waiting = int(std::ranges::count_if(there, &StandingMember::waits));
+  const int ranks = ranks_of_next(waiting, rules, first);
+  Seating seating;
+  seating.seats.assign(std::size_t(ranks), Seating::kNew);
+  const auto keeps_rank = [&](int k) {
+    if (ranks != rules.wanted || rank_of(k) < 0 || rank_of(k) >= ranks) return false;
+    int& own = seating.seats[std::size_t(rank_of(k))];
+    if (own != Seating::kNew) return false;
+    own = k;
+    return true;
+  };
+  std::erase_if(order, keeps_rank);
+  auto next = order.begin();
+  for (int& seat : seating.seats)
+    if (seat == Seating::kNew && next != order.end()) seat = *next++;
+  seating.beside.assign(next, order.end());
+  return seating;
+}
+
+bool could_grow(const SeatingRules& rules, int training, int waiting) {
+  if (rules.kind != RestartKind::elastic) return false;
+  const int usable = usable_workers(training + waiting, rules.of_copy, rules.least);
+  return std::min(usable, rules.wanted) > training;
+}
+
+}  // namespace reckon
