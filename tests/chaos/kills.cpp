@@ -64,7 +64,9 @@ class Standstill {
   explicit Standstill(const Job& job) {
     // First the one that starts others.
     if (const auto first = job.processes(); !first.empty()) stop(first.front());
-    for (const pid_t id : job.processes())
+    const auto there = job.processes();
+    if (there.empty()) ids_.clear();  // it ended in between
+    for (const pid_t id : there)
       if (std::ranges::count(ids_, id) == 0) stop(id);
   }
   ~Standstill() {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <map>
@@ -46,6 +47,8 @@ void add_to(KilledTrainings& all, const KillTally& tally, const TrainingJob& job
 /// Throws Lost.
 KilledTrainings kill_trainings(const std::vector<SaveKind>& kinds, int kills, int at_most_each,
                                std::uint64_t seed) {
+  const auto wanted = [](const SaveKind& kind) { return chaos_wants(kind.kind.name); };
+  if (std::ranges::none_of(kinds, wanted)) throw Lost("RECKON_CHAOS_ONLY names none of them");
   std::printf("RECKON_CHAOS_SEED=%llu\n", static_cast<unsigned long long>(seed));
   const ChaosPlace place;
   std::map<std::string, TrainedResult> undisturbed;
@@ -60,7 +63,7 @@ KilledTrainings kill_trainings(const std::vector<SaveKind>& kinds, int kills, in
     for (std::uint32_t round = chaos_round(0); all.tally.kills < kills; ++round)
       for (std::uint32_t k = 0; k < kinds.size() && all.tally.kills < kills; ++k) {
         const auto& [layout, kind] = kinds[k];
-        if (!chaos_wants(kind.name)) continue;
+        if (!wanted(kinds[k])) continue;
         if (!undisturbed.contains(layout))
           undisturbed[layout] = TrainingJob::undisturbed(place.w, kind);
         FaultCount count;
