@@ -76,6 +76,9 @@ KilledTrainings kill_trainings(const std::vector<SaveKind>& kinds, int kills, in
                              .kills = std::min(at_most_each, kills - all.tally.kills)});
         add_to(of_kind[kind.name], tally, job);
         add_to(all, tally, job);
+        std::printf("%d kills, round %u, %s: nothing is lost\n", all.tally.kills, round,
+                    kind.name.c_str());
+        std::fflush(stdout);
       }
   } catch (const Lost&) {
     say();
