@@ -80,10 +80,13 @@ TrainingKind kind_of(const LayoutCase& layout, const SavePolicy& policy) {
 }  // namespace
 
 std::vector<SaveKind> save_kinds() {
+  const std::vector<LayoutCase> layouts = layout_cases();
+  const std::vector<SavePolicy> policies = save_policies();
   std::vector<SaveKind> kinds;
-  for (const SavePolicy& policy : save_policies())
-    for (const LayoutCase& layout : layout_cases())
-      kinds.push_back({layout.name, kind_of(layout, policy)});
+  for (std::size_t turn = 0; turn < policies.size(); ++turn)
+    for (std::size_t k = 0; k < layouts.size(); ++k)
+      kinds.push_back(
+          {layouts[k].name, kind_of(layouts[k], policies[(k + turn) % policies.size()])});
   return kinds;
 }
 

@@ -12,7 +12,7 @@ struct SaveKind {
   std::string layout;
   TrainingKind kind;
 };
-/// All layouts under all policies, one policy after the other.
+/// All layouts under all policies; those that follow one another differ in both.
 std::vector<SaveKind> save_kinds();
 
 }  // namespace reckon::test
