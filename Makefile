@@ -12,7 +12,8 @@ JOBS ?= $(shell nproc)
 help:
 	@echo "make demo       install what is missing, build a release, simulate a real scenario (the main job)"
 	@echo "make test       the same for the test suite"
-	@echo "make test-long  what takes longer than continuous integration may, an hour of faults at random among it (RECKON_CHAOS_SECONDS)"
+	@echo "make test-long  what takes longer than continuous integration may, an hour of faults at random (RECKON_CHAOS_SECONDS) and"
+	@echo "                1,000 kills over layouts and save policies (RECKON_CHAOS_KILLS) among it"
 	@echo "make image      an image with reckon-worker for \`reckon run --on kubernetes\`, as a file: build/reckon-worker.tar"
 	@echo "make package    a .deb, an archive and an image of this commit: build/packages (docs/releasing.md)"
 	@echo "make fit        the catalog's efficiencies, fitted anew to catalogs/evidence (minutes)"

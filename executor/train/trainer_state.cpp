@@ -85,10 +85,12 @@ std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
     for (std::size_t k = 0; k < table.optimizer.size(); ++k)
       add(optimizer_tensor(slot.name, k, table.optimizer.size()), table.optimizer[k]);
   }
+  // Copies come from their owners in every step, and are in no rank's file but theirs.
   for (const ParameterSlot& slot : runtime_->layout().slots)
     for (const SlotSlice& slice : slices_of(slot, slot.name))
-      state.push_back(
-          {slice.tensor, std::as_writable_bytes(values.subspan(slice.first, slice.count))});
+      if (!slot.copied)
+        state.push_back(
+            {slice.tensor, std::as_writable_bytes(values.subspan(slice.first, slice.count))});
   add_statistics();
   for (std::size_t k = 0; k < options_.optimizer_buffers; ++k)
     restored_optimizer_.emplace_back(runtime_->layout().count);

@@ -9,7 +9,7 @@
 #include <random>
 
 #include "chaos/fault_loop.h"
-#include "chaos/own_namespaces.h"
+#include "chaos/place.h"
 #include "chaos/serving_job.h"
 #include "chaos/training_job.h"
 
@@ -21,14 +21,7 @@ using namespace reckon::test;
 
 namespace {
 
-constexpr std::size_t kDiskBytes = 64 << 20;
 constexpr Seconds kBetweenAlike{0.1};  // faults of one kind of harm
-
-/// The namespaces come first: nothing else has begun yet.
-struct Place {
-  const OwnNamespaces& own = enter_own_namespaces();
-  const Workspace w;
-};
 
 enum class Kind : std::uint32_t { ring, synchronous, asynchronous, serving };
 
@@ -36,7 +29,6 @@ enum class Kind : std::uint32_t { ring, synchronous, asynchronous, serving };
 class Jobs {
  public:
   explicit Jobs(std::uint64_t seed) : seed_(seed) {
-    if (place_.own.no_mounts.empty()) disk_.emplace(place_.w.path("disk"), kDiskBytes);
     std::printf("RECKON_CHAOS_SEED=%llu\n", static_cast<unsigned long long>(seed));
     for (const FaultKind& kind : fault_kinds())
       if (!kind.impossible.empty())
@@ -98,8 +90,7 @@ class Jobs {
   }
 
   const std::uint64_t seed_;
-  Place place_;
-  std::optional<SmallDisk> disk_;  // where mounts are possible
+  ChaosPlace place_;
   std::map<Kind, TrainedResult> trained_;
   std::optional<TrainedModel> served_;
   std::array<std::uint32_t, 4> rounds_{chaos_round(0), chaos_round(0), chaos_round(0),

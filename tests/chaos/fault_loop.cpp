@@ -49,15 +49,7 @@ class FaultLoop {
         next = Deadline::after(options_.gap * gaps_.exponential());
       }
       end_all();
-      job_.finish();
-      const Deadline patience = Deadline::after(options_.patience);
-      while (!job_.over()) {
-        if (patience.passed())
-          throw Lost(
-              fmt::format("it is not done {} s after the last fault", options_.patience.count()));
-        look_after();
-      }
-      job_.check();
+      see_through(job_, options_.patience, [&] { look_after(); });
     } catch (const std::exception& lost) {
       throw Lost(fmt::format(
           "{}: {}\nfaults: {}\nagain: RECKON_CHAOS_SEED={} RECKON_CHAOS_ROUND={}", job_.name(),
@@ -130,6 +122,17 @@ FaultTally run_under_faults(Job& job, FaultCount& count, const FaultLoopOptions&
   return FaultLoop(job, count, options).run();
 }
 
+void see_through(Job& job, Seconds patience, const std::function<void()>& look_after) {
+  job.finish();
+  const Deadline until = Deadline::after(patience);
+  while (!job.over()) {
+    if (until.passed())
+      throw Lost(fmt::format("it is not done {} s after the last fault", patience.count()));
+    look_after();
+  }
+  job.check();
+}
+
 std::uint64_t chaos_seed(std::uint64_t otherwise) {
   const std::string text = setting("RECKON_CHAOS_SEED");
   return text.empty() ? otherwise : std::stoull(text);
@@ -141,6 +144,13 @@ std::uint32_t chaos_round(std::uint32_t otherwise) {
 Seconds chaos_duration(Seconds otherwise) {
   const std::string text = setting("RECKON_CHAOS_SECONDS");
   return text.empty() ? otherwise : Seconds{std::stod(text)};
+}
+int chaos_kills(int otherwise) {
+  const std::string text = setting("RECKON_CHAOS_KILLS");
+  return text.empty() ? otherwise : std::stoi(text);
+}
+bool chaos_wants(const std::string& name) {
+  return name.find(setting("RECKON_CHAOS_ONLY")) != std::string::npos;
 }
 
 }  // namespace reckon::test

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,9 +29,16 @@ using FaultTally = std::map<std::string, int>;
 /// Throws Lost, with the faults that came before it.
 FaultTally run_under_faults(Job& job, FaultCount& count, const FaultLoopOptions& options);
 
-/// RECKON_CHAOS_SEED, RECKON_CHAOS_ROUND, RECKON_CHAOS_SECONDS; else `otherwise`.
+/// No more faults come: waits until the job is over, and checks it. Throws Lost.
+void see_through(Job& job, Seconds patience, const std::function<void()>& look_after);
+
+/// RECKON_CHAOS_SEED, RECKON_CHAOS_ROUND, RECKON_CHAOS_SECONDS, RECKON_CHAOS_KILLS; else
+/// `otherwise`.
 std::uint64_t chaos_seed(std::uint64_t otherwise);
 std::uint32_t chaos_round(std::uint32_t otherwise);
 Seconds chaos_duration(Seconds otherwise);
+int chaos_kills(int otherwise);
+/// RECKON_CHAOS_ONLY: a part of the names of the jobs that are wanted; else all are.
+bool chaos_wants(const std::string& name);
 
 }  // namespace reckon::test

@@ -7,9 +7,10 @@
 #include <bit>
 #include <cmath>
 #include <fstream>
+#include <set>
 #include <span>
 
-#include "executor/train/checkpoint/checkpoint_set.h"
+#include "executor/train/checkpoint/node_directory.h"
 #include "executor/train/records/measurement_log.h"
 #include "support/small_job.h"
 #include "support/trained_weights.h"
@@ -18,22 +19,24 @@ namespace reckon::test {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr const char* kOptions =
-    "--retries 100000 --retry-delay 0s --replications 20 --checkpoint-steps 100 ";
 
 std::string options_of(const TrainingKind& kind) {
-  return fmt::format("{}--hang {}s ", kOptions, kind.hang.count());
+  return fmt::format(
+      "--retries 100000 --retry-delay 0s --replications 20 --checkpoint-steps {} --hang {}s ",
+      kind.checkpoint_steps, kind.hang.count());
 }
 
-std::string job_text(const TrainingKind& kind) {
-  std::string text =
-      small_job("chaos", kind.strategy, kind.steps, kind.more) + small_pool(kind.workers);
-  if (kind.servers > 0)
-    text += fmt::format(
+/// Of the small perceptron, on two workers.
+TrainingKind perceptron(std::string name, const std::string& strategy, int servers = 0,
+                        const std::string& more = "") {
+  TrainingKind kind{.name = std::move(name), .scenario = ""};
+  kind.scenario = small_job("chaos", strategy, kind.steps, more) + small_pool(kind.workers);
+  if (servers > 0)
+    kind.scenario += fmt::format(
         "    - {{name: servers, role: parameter_server, machine: {{vcpu: 1, memory: 2GiB, network: "
         "10Gbps}}, nodes: {}}}\n",
-        kind.servers);
-  return text;
+        servers);
+  return kind;
 }
 
 /// The end of what it said.
@@ -62,22 +65,21 @@ bool all_finite(std::span<const float> values) {
 }  // namespace
 
 TrainingKind ring_of_workers() {
-  return {.name = "ring all-reduce", .strategy = "{kind: multi_worker_mirrored, workers: 2}"};
+  return perceptron("ring all-reduce", "{kind: multi_worker_mirrored, workers: 2}");
 }
 TrainingKind synchronous_servers() {
-  return {
-      .name = "synchronous parameter servers",
-      .strategy = "{kind: parameter_server, workers: 2, parameter_servers: 2, mode: synchronous}",
-      .servers = 2};
+  return perceptron("synchronous parameter servers",
+                    "{kind: parameter_server, workers: 2, parameter_servers: 2, mode: synchronous}",
+                    2);
 }
 TrainingKind asynchronous_servers() {
-  return {
-      .name = "asynchronous parameter servers",
-      .strategy = "{kind: parameter_server, workers: 2, parameter_servers: 2, mode: asynchronous}",
+  TrainingKind kind = perceptron(
+      "asynchronous parameter servers",
+      "{kind: parameter_server, workers: 2, parameter_servers: 2, mode: asynchronous}", 2,
       // Small, so that gradients of any age leave the loss finite.
-      .more = "  optimizer: {kind: sgd, learning_rate: 0.0001}\n",
-      .servers = 2,
-      .repeatable = false};
+      "  optimizer: {kind: sgd, learning_rate: 0.0001}\n");
+  kind.repeatable = false;
+  return kind;
 }
 
 void RecordWatch::look() {
@@ -103,7 +105,7 @@ void RecordWatch::look_at_all() const {
 }
 
 TrainedResult TrainingJob::undisturbed(const Workspace& w, const TrainingKind& kind) {
-  w.write("job.yaml", job_text(kind));
+  w.write("job.yaml", kind.scenario);
   BackgroundJob job(w, "job.yaml", "undisturbed", options_of(kind));
   const int code = job.code();
   if (code != 0) throw Lost(fmt::format("undisturbed, it ended with {}: {}", code, job.errors()));
@@ -119,10 +121,12 @@ TrainingJob::TrainingJob(const Workspace& w, const TrainingKind& kind,
       kind_(kind),
       expected_(expected),
       faults_(faults),
-      records_(w.path("disk/run/measurements.jsonl")) {
-  w.write("job.yaml", job_text(kind));
+      records_(w.path("disk/run/measurements.jsonl")),
+      announced_(w.path("disk/run"), kind.workers, kind.nodes) {
+  w.write("job.yaml", kind.scenario);
   // What it prints stays off the disk, which is full at times.
   for (const char* old : {"run", "run.out", "run.err", "disk/run"}) fs::remove_all(w.path(old));
+  leave_nodes();
   fs::create_directories(w.path("disk/run"));
   fs::create_directory_symlink("disk/run", w.path("run"));
   start();
@@ -142,7 +146,7 @@ void TrainingJob::start() {
 
 std::vector<pid_t> TrainingJob::processes() const {
   std::vector<pid_t> all;
-  if (!run_) return all;
+  if (!run_ || !run_->running()) return all;
   all.push_back(run_->id());
   const auto workers = run_->workers();
   all.insert(all.end(), workers.begin(), workers.end());
@@ -155,7 +159,7 @@ void TrainingJob::tick() {
   constexpr std::chrono::milliseconds kBetweenLooks{250};
   if (BackgroundJob::Clock::now() - looked_ < kBetweenLooks) return;
   looked_ = BackgroundJob::Clock::now();
-  look_at_checkpoints();
+  announced_.look();
 }
 
 void TrainingJob::ended(int code) {
@@ -174,27 +178,32 @@ void TrainingJob::ended(int code) {
     throw Lost(fmt::format("`reckon run` ended with {}: {}", code, last_words(run_->errors())));
 }
 
-/// A set that is announced (it has a manifest) can be restored. It may be pruned meanwhile.
-void TrainingJob::look_at_checkpoints() const {
-  for (const CheckpointSet& set : list_sets(w_.path("disk/run/checkpoints"))) {
-    if (!set.complete) continue;
-    try {
-      verify_set(set.directory, nullptr);
-    } catch (const std::exception& e) {
-      if (is_complete(set.directory)) throw Lost(fmt::format("a checkpoint: {}", e.what()));
-    }
-  }
+Measurements TrainingJob::records() const {
+  const fs::path file = w_.path("disk/run/measurements.jsonl");
+  return fs::exists(file) ? read(file) : Measurements{};
+}
+
+/// What a job that was killed for good leaves in the machine's memory.
+void TrainingJob::leave_nodes() const {
+  std::error_code ignored;
+  if (kind_.nodes)
+    fs::remove_all(node_directory(w_.path("disk/run"), kind_.nodes->to, 0).parent_path(), ignored);
 }
 
 void TrainingJob::check() {
-  look_at_checkpoints();
+  announced_.look();
   records_.look_at_all();
   const fs::path run = w_.path("disk/run");
   const Measurements m = read(run / "measurements.jsonl");
   attempts_ = std::max(m.runs.size(), m.interruptions.size() + 1);
   said_ = last_words(run_->errors());
+  restores_ =
+      int(std::ranges::count(m.checkpoints, CheckpointAction::restore, &CheckpointRecord::action));
   check_records(m);
-  check_restores(m);
+  announced_.check(m);
+  for (int node = 0; kind_.nodes && node < kind_.workers; ++node)
+    if (const fs::path there = node_directory(run, kind_.nodes->to, node); fs::exists(there))
+      throw Lost(there.string() + " is still there");
   const std::vector<float> parameters = trained_weights(run / "model.safetensors");
   if (parameters.size() != expected_.parameters.size() || !all_finite(parameters))
     throw Lost(fmt::format("{} parameters, not {} of finite numbers", parameters.size(),
@@ -208,13 +217,14 @@ void TrainingJob::check_records(const Measurements& m) const {
   if (m.ends.empty() || !m.ends.back().finished) throw Lost("no record says that it has finished");
   // In lockstep. Of others a step may be in a checkpoint before its worker has recorded it.
   const int ranks = kind_.repeatable ? kind_.workers : 1;
+  // A step that a loss ended behind its update has no record where ranks go on with it in memory.
+  const std::size_t may_lack = kind_.keeps_state ? attempts_ - 1 : 0;
   for (int rank = 0; rank < ranks; ++rank) {
-    const auto useful = m.useful_steps(rank);
-    if (useful.size() != std::size_t(kind_.steps))
-      throw Lost(
-          fmt::format("{} steps of rank {} are recorded, of {}", useful.size(), rank, kind_.steps));
-    for (std::size_t k = 0; k < useful.size(); ++k)
-      if (useful[k].step != std::int64_t(k)) throw Lost(fmt::format("no record of step {}", k));
+    std::set<std::int64_t> recorded;
+    for (const StepRecord& s : m.useful_steps(rank)) recorded.insert(s.step);
+    for (std::int64_t k = 0, lacks = 0; k < kind_.steps; ++k)
+      if (!recorded.contains(k) && std::size_t(++lacks) > may_lack)
+        throw Lost(fmt::format("no record of step {} of rank {}", k, rank));
   }
   if (!kind_.repeatable) return;
   // Of every attempt: a step on any other state has another loss.
@@ -222,15 +232,6 @@ void TrainingJob::check_records(const Measurements& m) const {
     if (s.rank == 0 && (!s.loss || expected_.losses.at(s.step) != *s.loss))
       throw Lost(fmt::format("the loss of step {}, attempt {}, is not the undisturbed run's",
                              s.step, s.attempt));
-}
-
-/// A start never goes back behind a checkpoint that was recorded before it.
-void TrainingJob::check_restores(const Measurements& m) const {
-  for (const RunRecord& run : m.runs)
-    for (const CheckpointRecord& c : m.checkpoints)
-      if (c.action == CheckpointAction::save && c.attempt < run.attempt && c.step > run.first_step)
-        throw Lost(fmt::format("attempt {} began at step {}, although attempt {} had saved step {}",
-                               run.attempt, run.first_step, c.attempt, c.step));
 }
 
 std::string TrainingJob::summary() const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "chaos/announced.h"
 #include "chaos/job.h"
 #include "cli/background_job.h"
 #include "sim/measurement/measurements.h"
@@ -13,12 +14,14 @@ namespace reckon::test {
 
 /// What is trained, and how.
 struct TrainingKind {
-  std::string name, strategy;
-  std::string more;  // lines of the workload
-  int workers = 2, servers = 0;
+  std::string name, scenario;
+  int workers = 2;  // ranks
   int steps = 600;
-  bool repeatable = true;  // bit for bit, whatever comes in between
-  Seconds hang{2};         // `reckon run --hang`: faults that stop a process are found out soon
+  bool repeatable = true;      // bit for bit, whatever comes in between
+  bool keeps_state = false;    // ranks that are left go on with what they have in memory
+  int checkpoint_steps = 100;  // between saves in the storage
+  std::optional<NodeTier> nodes = std::nullopt;  // saves on the nodes besides
+  Seconds hang{2};  // `reckon run --hang`: faults that stop a process are found out soon
 };
 TrainingKind ring_of_workers();
 TrainingKind synchronous_servers();
@@ -52,7 +55,9 @@ class TrainingJob : public Job {
 
   TrainingJob(const Workspace& w, const TrainingKind& kind, const TrainedResult& expected,
               const FaultCount& faults);
+  ~TrainingJob() override { leave_nodes(); }
   std::string name() const override { return kind_.name; }
+  /// `reckon run`, then its workers; none where it has ended.
   std::vector<pid_t> processes() const override;
   std::filesystem::path disk() const override { return w_.path("disk"); }
   void tick() override;
@@ -62,24 +67,32 @@ class TrainingJob : public Job {
   std::string summary() const override;
   std::string said() const override { return said_; }
 
+  const TrainingKind& kind() const { return kind_; }
+  Announced& announced() { return announced_; }
+  /// As they are now; none where it has not begun to write any.
+  Measurements records() const;
+  /// How often a start restored a checkpoint; after check().
+  int restores() const { return restores_; }
+
  private:
   void start();
   void ended(int code);
-  void look_at_checkpoints() const;
+  void leave_nodes() const;
   void check_records(const Measurements& m) const;
-  void check_restores(const Measurements& m) const;
 
   const Workspace& w_;
   const TrainingKind kind_;
   const TrainedResult& expected_;
   const FaultCount& faults_;
   RecordWatch records_;
+  Announced announced_;
   std::unique_ptr<BackgroundJob> run_;
   FaultCount::Moment began_;
   BackgroundJob::Clock::time_point looked_{}, start_again_{};
   int starts_ = 0;            // of `reckon run`
   std::size_t attempts_ = 0;  // of its processes
-  std::string said_;          // by the last `reckon run`
+  int restores_ = 0;
+  std::string said_;  // by the last `reckon run`
   bool over_ = false;
 };
 

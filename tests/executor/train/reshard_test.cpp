@@ -131,12 +131,16 @@ TEST_CASE("a run that stopped and went on under its layout is the run that did n
         Layout{.tensor = 2, .pipeline = 2}, Layout{.tensor = 2, .context = 2},
         Layout{.data = 2, .tensor = 2, .zero_stage = 2}}) {
     const auto layout = under(job, l, 2);
-    const Scratch once, twice;
+    const Scratch once, twice, alone;
     const auto straight = go_on(layout, once.path(), 0, 6);
     go_on(layout, twice.path(), 0, 3);
-    const auto resumed = go_on(layout, twice.path(), 3, 6);
-    for (std::size_t rank = 0; rank < 4; ++rank)
-      CHECK(resumed[rank].parameters == straight[rank].parameters);
-    CHECK(tensors_of(once.path(), 6) == tensors_of(twice.path(), 6));
+    // From all parts of the set, and each rank from its own alone, which is what its node has.
+    std::filesystem::copy(twice.path(), alone.path(), std::filesystem::copy_options::recursive);
+    for (const Scratch* from : {&twice, &alone}) {
+      const auto resumed = go_on(layout, from->path(), 3, 6, {}, from == &alone);
+      for (std::size_t rank = 0; rank < 4; ++rank)
+        CHECK(resumed[rank].parameters == straight[rank].parameters);
+      CHECK(tensors_of(once.path(), 6) == tensors_of(from->path(), 6));
+    }
   }
 }
