@@ -69,8 +69,8 @@ Option Sampling::threads_option() {
 
 Option NetworkChoice::engine_option() {
   return {{"engine", "ENGINE",
-           "network model: fluid, closed-forms or simgrid (slow; for cross-checks) (fluid; "
-           "closed-forms for sharded and model-parallel jobs)"},
+           "network model: fluid, closed-forms or simgrid (slow; for cross-checks) (closed-forms "
+           "for collectives, fluid for parameter servers)"},
           word(engine)};
 }
 
