@@ -240,9 +240,12 @@ std::string next_text(const Answer& a) {
   if (words.plan_file.empty())
     return fmt::format("\nNext\n  {} --out best.yaml\n", words.plan_command);
   const std::string file = shell_file(words.plan_file);
-  return fmt::format(
-      "\nNext\n  reckon run {0} --on kubernetes --image IMAGE --dry-run\n  reckon simulate {0}\n",
-      file);
+  // reckon-worker does not train on TPUs: the export says what a program of one's own needs.
+  const bool on_tpus = !a.plans.empty() && !a.plans.front().hardware.slice.empty();
+  const std::string start =
+      on_tpus ? fmt::format("reckon export kubernetes {}", file)
+              : fmt::format("reckon run {} --on kubernetes --image IMAGE --dry-run", file);
+  return fmt::format("\nNext\n  {}\n  reckon simulate {}\n", start, file);
 }
 
 std::string sensitivity_text(const Answer& a, int width) {
