@@ -111,7 +111,8 @@ struct Job {
   }
   /// What it needs of the pool, or of the pool whose fallback this is.
   const PoolShare& share(std::size_t pool) const { return placement.pools[home(pool)]; }
-  /// Nodes of the pool's own share that no node is held for, of whichever pool.
+  /// Nodes that the job does not have yet of the share of a pool that is no fallback; those of its
+  /// fallbacks count.
   int not_held(std::size_t home) const {
     const PoolShare& share = placement.pools[home];
     int nodes = share.nodes - holdings[home].held;

@@ -61,6 +61,18 @@ esac
     CHECK((read_all(space().volume / name() / "model.safetensors") == expected));
   }
 
+  /// One pod was lost and the others held the state: two starts, the second behind the loss.
+  Measurements measured_with_loss_of(int rank) {
+    Measurements m = measured();
+    REQUIRE(m.interruptions.size() == 1);
+    CHECK(m.interruptions[0].rank == rank);
+    CHECK(m.interruptions[0].detail == "rank " + std::to_string(rank) + " was deleted");
+    CHECK(m.interruptions[0].lost_steps <= 1);
+    REQUIRE(m.runs.size() == 2);
+    CHECK(m.runs[1].first_step > 0);
+    return m;
+  }
+
   /// The same parameters and losses as on this machine, every step once.
   void check_result(int steps) {
     check_parameters();

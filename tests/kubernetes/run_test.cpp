@@ -93,13 +93,7 @@ TEST_CASE("in place a pod that is lost is made again alone, and no bit is change
   REQUIRE(end == 0);
   check_only_rank_2_is_new(before, uids_of(job));
   job.check_parameters();
-  const Measurements m = job.measured();
-  REQUIRE(m.interruptions.size() == 1);
-  CHECK(m.interruptions[0].rank == 2);
-  CHECK(m.interruptions[0].detail == "rank 2 was deleted");
-  CHECK(m.interruptions[0].lost_steps <= 1);  // the others held the state
-  REQUIRE(m.runs.size() == 2);
-  CHECK(m.runs[1].first_step > 0);
+  job.measured_with_loss_of(2);
 }
 
 TEST_CASE("in place a pod that is told to end is made again, whoever watches by then", "[.long]") {

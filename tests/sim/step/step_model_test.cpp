@@ -36,6 +36,33 @@ TEST_CASE("a step is the sum of its parts") {
   }));
 }
 
+TEST_CASE("memory of layouts that split blocks alike is what each has by itself") {
+  const StepModel model(zoo_model("mixtral_8x7b").value(), setting());
+  LayoutMemory memory(model);
+  // Twice: made, then looked up.
+  for (int again = 0; again < 2; ++again)
+    for (const int tensor : {1, 4})
+      for (const int context : {1, 2})
+        for (const int expert : {1, 4})
+          for (const Recompute mode : {Recompute::none, Recompute::selective, Recompute::full})
+            for (const int batch : {1, 3})
+              for (const int stage : {0, 3}) {
+                Layout l;
+                l.data = 4;
+                l.tensor = tensor;
+                l.context = context;
+                l.expert = expert;
+                l.recompute = mode;
+                l.zero_stage = stage;
+                l.micro_batch = batch;
+                l.sequence_parallel = tensor > 1 && batch > 1;
+                const MemoryEstimate at = memory.at(l), alone = model.memory(l);
+                CHECK(at.required() == alone.required());
+                CHECK(at.activations == alone.activations);
+                CHECK(at.gathered == alone.gathered);
+              }
+}
+
 TEST_CASE("full recomputation runs blocks again, but neither the head nor what no gradient needs") {
   const ModelGraph model = zoo_model("gpt3_13b").value();
   Layout l;
