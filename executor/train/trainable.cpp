@@ -134,11 +134,9 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
 
 bool goes_on_in_pods(const Plan& plan) {
   const PlannedWorkload& job = plan.only_job();
-  // Of an elastic one trained weights differ by more than rounding once a pod has joined again.
-  const bool kept = job.restart && (job.restart->kind == RestartKind::in_place ||
-                                    job.restart->kind == RestartKind::warm_spare);
-  return kept && !job.strategy.servers && ranks_of_worker(job.strategy) == 1 &&
-         !job.checkpoint.local && !computing_pools(plan).front()->accelerator;
+  return job.restart && job.restart->kind != RestartKind::full && !job.strategy.servers &&
+         ranks_of_worker(job.strategy) == 1 && !job.checkpoint.local &&
+         !computing_pools(plan).front()->accelerator;
 }
 
 Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes, WatchedPods watched) {
@@ -146,8 +144,7 @@ Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes, WatchedP
   Problems problems;
   const bool goes_on = watched == WatchedPods::yes && goes_on_in_pods(plan);
   if (job.restart && job.restart->kind != RestartKind::full && !goes_on) {
-    const char* where = job.restart->kind == RestartKind::elastic ? "reckon run on one machine does"
-                        : watched == WatchedPods::no
+    const char* where = watched == WatchedPods::no
                             ? "under reckon run --on kubernetes they do"
                             : "pods of one rank each, on CPUs, without parameter servers and "
                               "with checkpoints in the storage alone, do";

@@ -103,25 +103,19 @@ TEST_CASE("ways to go on after a loss: what the worker has not, and what pods ha
   }
   // Watched pods go on with those that are left, where each is one rank on CPUs; by themselves
   // they do not. A run in a cluster may be re-planned to such a plan, as it may be begun with it.
-  for (const char* how : {"kind: in_place", "kind: full"}) {
+  for (const char* how : {"kind: in_place", "kind: elastic", "kind: full"}) {
     const Plan plan = restarts(how);
     CHECK(goes_on_in_pods(plan) == (std::string(how) != "kind: full"));
     CHECK(restarts_otherwise_in_pods(plan, false, WatchedPods::yes).empty());
     CHECK(trains_in_watched_pods(plan, false));
   }
-  Plan warm = restarts("kind: in_place");
-  warm.jobs.front().restart->kind = RestartKind::warm_spare;
-  CHECK(trains_in_watched_pods(warm, false));
   CHECK_THAT(format(restarts_otherwise_in_pods(restarts("kind: in_place"))),
              Contains("under reckon run --on kubernetes they do"));
-  CHECK_THAT(format(restarts_otherwise_in_pods(restarts("kind: elastic"), false, WatchedPods::yes)),
-             Contains("do not restart elastic here") && Contains("on one machine does"));
-  CHECK(!trains_in_watched_pods(restarts("kind: elastic"), false));
-  Plan nodes = restarts("kind: in_place");
+  Plan nodes = restarts("kind: elastic");
   nodes.jobs.front().checkpoint.local.emplace();
   CHECK_THAT(
       format(restarts_otherwise_in_pods(nodes, true, WatchedPods::yes)),
-      Contains("do not restart in_place here") && Contains("checkpoints in the storage alone"));
+      Contains("do not restart elastic here") && Contains("checkpoints in the storage alone"));
   CHECK(!trains_in_watched_pods(nodes, true));
   CHECK_THAT(format(cannot_train(restarts("kind: elastic, batch: scaled"))),
              Contains("accumulate the whole global batch") && Contains("batch: fixed"));
