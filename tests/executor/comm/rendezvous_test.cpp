@@ -34,7 +34,8 @@ TEST_CASE("every rank gets the same list of all members, in the order of the ran
 
 TEST_CASE("who is missing at the deadline is named, by every rank that is there") {
   LocalJob job(4);
-  job.options.deadline = Seconds{0.3};
+  job.options.deadline =
+      Seconds{3};  // those that come prove themselves sooner, on busy machines too
   const auto outcomes = run_processes(4, [&](int rank) -> std::string {
     if (rank == 1 || rank == 3) return "never comes";
     job.join(rank);
@@ -43,16 +44,16 @@ TEST_CASE("who is missing at the deadline is named, by every rank that is there"
   for (const int rank : {0, 2}) {
     CHECK(outcomes[std::size_t(rank)].code == kExitLostPeer);
     CHECK_THAT(outcomes[std::size_t(rank)].output,
-               Catch::Contains("2 of 4 ranks are missing after 0.3 s: rank 1, rank 3"));
+               Catch::Contains("2 of 4 ranks are missing after 3 s: rank 1, rank 3"));
   }
 }
 
 TEST_CASE("a rank that registers and dies before all are there is named as such") {
   LocalJob job(3);
-  job.options.deadline = Seconds{0.5};
+  job.options.deadline = Seconds{4};
   const auto outcomes = run_processes(3, [&](int rank) -> std::string {
     if (rank == 2) return "never comes";
-    if (rank == 1) alarm(1), ualarm(100'000, 0);  // SIGALRM ends it while it waits
+    if (rank == 1) alarm(1);  // SIGALRM ends it while it waits
     job.join(rank);
     return "joined";
   });
