@@ -42,6 +42,11 @@ std::string attach_command(const RunOptions& options, const std::string& run,
 RunsAt runs_in_cluster(const RunOptions& options, const std::string& run, const Kubectl& kubectl) {
   RunsAt at;
   at.this_machine = false;
+  at.has_nodes = [](const Plan& now, const Plan& next) {
+    const PlannedPool *had = now.pool_with(Role::worker), *wants = next.pool_with(Role::worker);
+    if (had == nullptr || wants == nullptr) return true;
+    return !wants->autoscaling || wants->nodes_initial <= had->nodes_initial;
+  };
   at.trains = [directory = options.node_directory](const Plan& plan) {
     return trains_in_watched_pods(plan, !directory.empty());
   };

@@ -12,6 +12,7 @@
 #include "executor/train/records/measurement_log.h"
 #include "executor/train/trainable.h"
 #include "report/run/decision.h"
+#include "sim/measurement/start_times.h"
 #include "sim/scenario/resolve/here.h"
 #include "sim/step/step.h"
 
@@ -67,6 +68,8 @@ struct Replanner::Search {
   const RunsAt& at;
   const LoadedCatalog& catalog;
   std::optional<ProcessorRates> rates;
+  std::filesystem::path records;     // of the run
+  std::optional<StartTimes> starts;  // by them; read once
   std::vector<OwnRun> seen;  // the last: of the plan in force, whose modelled step run() finds
   planner::RemedyQuestion question;
 
@@ -82,6 +85,7 @@ struct Replanner::Search {
     if (!loaded || loaded->plan.jobs.size() != 1) return std::nullopt;
     if (!at.trains(loaded->plan)) return std::nullopt;
     planner::PlanHere made{there(std::move(loaded->plan))};
+    start_as_seen(made.plan, *starts, at.has_nodes(question.now, made.plan));
     const OwnEvidence e = evidence_of_run(seen, this_run(made.plan));
     constexpr double kNinety = 1.645;  // the interval of nine of ten, in standard deviations
     made.step_factor = e.median;
@@ -93,6 +97,10 @@ struct Replanner::Search {
   Found run(const std::stop_token& stop) {
     auto loaded = load_plan_to_run(options.files.front(), options, options, catalog);
     if (!loaded) return std::nullopt;
+    if (!starts) {
+      const auto measured = load_measurements(records);
+      starts = measured ? start_times(*measured) : StartTimes();
+    }
     const auto network = make_network({});
     Plan now = there(std::move(loaded->plan));
     seen.back().modelled = estimate_step(now, now.only_job(), *network).step;
@@ -109,6 +117,7 @@ struct Replanner::Search {
 
 RunsAt runs_here(std::span<const std::string> arguments) {
   RunsAt at;
+  at.has_nodes = [](const Plan&, const Plan&) { return true; };
   at.trains = [](const Plan& plan) { return cannot_train(plan).empty(); };
   at.nodes = [](const Scenario& scenario, const Plan&) { return planner::nodes_of_run(scenario); };
   at.command = [arguments](std::span<const std::string> changes) {
@@ -171,8 +180,11 @@ void Replanner::start_search(const RunStatus& status) {
   const PlannedWorkload& job = bound_.plan.only_job();
   OwnRun now = this_run(bound_.plan);
   now.step = status.estimate.step;
-  latest_ = std::make_shared<Search>(
-      Search{options_, at_, catalog_, rates_, seen_, planner::RemedyQuestion{}});
+  std::optional<StartTimes> starts;
+  if (latest_) starts = latest_->starts;
+  latest_ =
+      std::make_shared<Search>(Search{options_, at_, catalog_, rates_, directory_.measurements(),
+                                      std::move(starts), seen_, planner::RemedyQuestion{}});
   latest_->seen.push_back(now);
   latest_->question.limits = limits_;
   latest_->question.so_far = {.steps_left = status.steps - status.steps_done,

@@ -27,6 +27,8 @@ RunOptions as_decided(RunOptions options, const LoadedCatalog& catalog);
 /// Where a run is, as a search for what helps asks: all from a thread of its own.
 struct RunsAt {
   bool this_machine = true;  // plans are bound to it, and its measured rates count
+  /// Are the nodes of another plan there when it begins? Else some are made for it.
+  std::function<bool(const Plan& now, const Plan& next)> has_nodes;
   /// Whether the processes there train the plan.
   std::function<bool(const Plan&)> trains;
   /// Numbers of nodes to consider beside the plan in force.

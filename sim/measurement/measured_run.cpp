@@ -9,6 +9,7 @@
 
 #include "sim/forecast/forecast.h"
 #include "sim/measurement/live_forecast.h"
+#include "sim/measurement/start_times.h"
 
 namespace reckon {
 namespace {
@@ -89,22 +90,13 @@ void add_saves(const Measurements& m, std::vector<MeasuredQuantity>& quantities)
 }
 
 void add_starts(const Measurements& m, std::vector<MeasuredQuantity>& quantities) {
-  std::vector<double> starts, restores;
-  for (const RunRecord& run : m.runs) {
-    const auto first = std::find_if(m.steps.begin(), m.steps.end(), [&](const StepRecord& s) {
-      return s.rank == 0 && s.attempt == run.attempt;
-    });
-    if (first == m.steps.end()) continue;
-    double start = (first->at - first->seconds - run.at).count();
-    for (const CheckpointRecord& c : m.checkpoints)
-      if (c.action == CheckpointAction::restore && c.attempt == run.attempt) {
-        start -= c.seconds.count();
-        restores.push_back(c.seconds.count());
-      }
-    if (start > 0) starts.push_back(start);
-  }
-  if (!starts.empty()) quantities.push_back(median_of(Measured::start, starts));
-  if (!restores.empty()) quantities.push_back(median_of(Measured::restore, restores));
+  const StartTimes times = start_times(m);
+  const auto add = [&](Measured what, const std::vector<double>& seconds) {
+    if (!seconds.empty()) quantities.push_back(median_of(what, seconds));
+  };
+  add(Measured::start, times.process);
+  add(Measured::pull, times.pull);
+  add(Measured::restore, times.restore);
 }
 
 /// How far the cost of input on one machine holds for others of its kind: processors differ.
@@ -220,6 +212,8 @@ std::string_view to_text(Measured q) {
       return "save";
     case Measured::start:
       return "start";
+    case Measured::pull:
+      return "image pull";
     case Measured::restore:
       return "restore";
     case Measured::jitter:

@@ -20,7 +20,8 @@ enum class Measured {
   exchange,  // of it: what the worker waited for others
   other,     // of it: the worker's own time outside all that
   save,      // for which one checkpoint stops training
-  start,     // from an attempt's begin to its first step, without the restore
+  start,     // from the process's begin to its first step, without the restore
+  pull,      // of the container's image, by one pod
   restore,   // reading a checkpoint back
   jitter,    // standard deviation over mean of one worker's step
   reduce,    // one all-reduce of a given size between all of the plan's accelerators

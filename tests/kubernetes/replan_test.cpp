@@ -186,9 +186,8 @@ TEST_CASE("the whole way: forecast, run, a pod killed, a slow rank, calibrated, 
   constexpr double kSeconds = 240, kStart = 12;
   const int steps = int(kSeconds / step);
   HeavyJob job("replans", steps);
-  job.short_starts();
   const double deadline = kStart + 0.85 * kSeconds;
-  job.start_new("--replan auto --catalog starts --deadline " + std::to_string(int(deadline)) + "s");
+  job.start_new("--replan auto --deadline " + std::to_string(int(deadline)) + "s");
   REQUIRE(job.comes_to_say("the run goes on with "));
   REQUIRE(wait_for([&] { return job.trains_with(4) || job.trains_with(3); }));
   const Measurements before = job.measured();

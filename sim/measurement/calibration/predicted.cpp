@@ -52,9 +52,9 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
     case Measured::save:
       return checkpoint_save_time(plan, plan.only_job()).count();
     case Measured::start:
-      return (plan.job_start.image_pull.value + plan.job_start.framework_start.value +
-              plan.job_start.compile.value)
-          .count();
+      return (plan.job_start.framework_start.value + plan.job_start.compile.value).count();
+    case Measured::pull:
+      return plan.job_start.image_pull.value.count();
     case Measured::restore:
       return checkpoint_restore_time(plan, plan.only_job()).count();
     case Measured::jitter:
