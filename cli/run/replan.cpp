@@ -8,6 +8,7 @@
 #include "cli/history/history_store.h"
 #include "cli/load/measurements.h"
 #include "cli/machine_store.h"
+#include "cli/output.h"
 #include "cli/run/run_resume.h"
 #include "executor/train/records/measurement_log.h"
 #include "executor/train/trainable.h"
@@ -97,8 +98,8 @@ struct Replanner::Search {
   Found run(const std::stop_token& stop) {
     auto loaded = load_plan_to_run(options.files.front(), options, options, catalog);
     if (!loaded) return std::nullopt;
-    if (!starts) {
-      const auto measured = load_measurements(records);
+    if (!starts) {  // records that are damaged are told where the run begins
+      const auto measured = parse_measurements(records.string(), read_text(records));
       starts = measured ? start_times(*measured) : StartTimes();
     }
     const auto network = make_network({});

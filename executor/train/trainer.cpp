@@ -206,7 +206,8 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
   std::optional<DataLoader> loader;
   std::shared_ptr<void> in_place;  // the loader's memory, and let go before it
   std::int64_t loaded = -1;        // the step whose samples come next
-  Lap whole;  // from one step's end to the next: what writing records takes, too
+  Lap whole;        // from one step's end to the next: what writing records takes, too
+  Seconds saved{};  // of it, what the save behind the step before took
   while (steps_done_ < steps_done) {
     if (loaded != steps_done_) {  // at the start, and where the others went on without this rank
       in_place.reset();
@@ -224,14 +225,15 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
     Lap lap;
     StepMeasurement m = run_step(*loader, hooks);
     steps_done_ = m.exchange.next_step;
-    lap.next();
-    if (hooks.checkpoint) hooks.checkpoint(steps_done_);
-    m.checkpoint = lap.next();
-    m.seconds = whole.next();
+    m.seconds = whole.next() - saved;
     if (auto work = data_.work()) {
       m.input = work_between(input_done_, *work);
       input_done_ = std::move(*work);
     }
+    if (hooks.record) hooks.record(m);
+    lap.next();
+    if (hooks.checkpoint) hooks.checkpoint(steps_done_);
+    saved = m.checkpoint = lap.next();
     if (hooks.measured) hooks.measured(m);
     if (hooks.stop && hooks.stop(steps_done_)) return;
   }

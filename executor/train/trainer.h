@@ -59,8 +59,9 @@ struct StepMeasurement {
                              // see PassTimes::loss
   double learning_rate = 0;  // of this step, by the schedule
   double loss_scale = 1;     // of fp16: factor of this step; exchange.skipped: it was too large
-  Seconds seconds{};         // since the step before was measured; `checkpoint` among it
-  Seconds data_wait{}, forward{}, backward{}, checkpoint{};
+  Seconds seconds{};         // since the end of the step before, less the save behind that
+  Seconds data_wait{}, forward{}, backward{};
+  Seconds checkpoint{};    // of the save behind this one; not known in TrainerHooks::record
   ExchangeTimes exchange;  // its `apply` is the optimizer
   /// Of reading ahead, since the step before was measured; nullopt: the source does not say.
   std::optional<InputWork> input;
@@ -71,7 +72,9 @@ struct TrainerHooks {
   /// Loss of this rank's samples -> of all ranks'. Called by every rank, every step; its time is
   /// communication's.
   std::function<double(double)> mean_loss;
-  std::function<void(const StepMeasurement&)> measured;
+  /// Before `checkpoint`: a step that is saved has its record, whenever the process is killed.
+  std::function<void(const StepMeasurement&)> record;
+  std::function<void(const StepMeasurement&)> measured;  // behind it
   std::function<void(std::int64_t step, ProgressPhase)> progress;
   /// After each step, with the number of steps done: saves when it is time to.
   std::function<void(std::int64_t steps_done)> checkpoint;

@@ -205,6 +205,34 @@ void Session::decide_alone(std::int64_t done) {
 }
 
 void Session::record(const StepMeasurement& m) {
+  if (!keeps_records()) return;
+  const ExchangeTimes& x = m.exchange;
+  StepRecord r{.attempt = environment_.attempt,
+               .rank = communicator_.rank(),
+               .step = m.step,
+               .at = clock_.now(),
+               .seconds = m.seconds,
+               .compute = m.forward + m.backward,
+               .communication = x.communication,
+               .input = m.data_wait,
+               .update = with_servers() ? Seconds{0} : x.apply,
+               .exposed_communication = x.exposed_communication,
+               .push = x.push,
+               .pull = x.pull,
+               .wait = x.wait,
+               .apply = with_servers() ? x.apply : Seconds{0},
+               .sent = x.sent,
+               .samples = m.samples,
+               .loss = m.loss,
+               .delay = waits_for_nobody() ? std::optional(x.delay) : std::nullopt};
+  r.other = rest_of(r);
+  own_ = own_time(r);
+  add_input(m.input, r);
+  keep(r);
+}
+
+/// Behind the step and its save.
+void Session::tell(const StepMeasurement& m) {
   if (m.input && m.input->skipped > 0) report_skipped(*m.input);
   if (m.exchange.skipped && communicator_.rank() == 0)
     print_error(
@@ -212,46 +240,21 @@ void Session::record(const StepMeasurement& m) {
                     "scale of {:.6g}; it is {:.6g} now\n",
                     m.step, m.loss_scale, m.loss_scale / 2));
   const ExchangeTimes& x = m.exchange;
-  const Seconds step = m.seconds - m.checkpoint;  // what a save costs is recorded as a save
-  std::optional<Seconds> own;
-  if (keeps_records()) {
-    StepRecord r{.attempt = environment_.attempt,
-                 .rank = communicator_.rank(),
-                 .step = m.step,
-                 .at = clock_.now() - m.checkpoint,
-                 .seconds = step,
-                 .compute = m.forward + m.backward,
-                 .communication = x.communication,
-                 .input = m.data_wait,
-                 .update = with_servers() ? Seconds{0} : x.apply,
-                 .exposed_communication = x.exposed_communication,
-                 .push = x.push,
-                 .pull = x.pull,
-                 .wait = x.wait,
-                 .apply = with_servers() ? x.apply : Seconds{0},
-                 .sent = x.sent,
-                 .samples = m.samples,
-                 .loss = m.loss,
-                 .delay = waits_for_nobody() ? std::optional(x.delay) : std::nullopt};
-    r.other = rest_of(r);
-    own = own_time(r);
-    add_input(m.input, r);
-    keep(r);
-  }
   progress_.report(
       {.step = m.step,
        .phase = ProgressPhase::done,
-       .seconds = step,
+       .seconds = m.seconds,
        .samples = m.samples,
        .loss = m.loss,
        .saved = std::exchange(planned_save_, false) ? std::optional(m.checkpoint) : std::nullopt,
-       .own = own});
+       .own = own_});
   if (checkpoints_) record_saves();
   if (progress_.watched() || options_.log_records || communicator_.rank() != 0) return;
+  const Seconds whole = m.seconds + m.checkpoint;
   print(fmt::format(
       "step {} loss {:.4f} samples/s {:.1f} step {:.3f}s (forward {:.3f}, backward {:.3f}, data "
       "{:.3f}, communication {:.3f}, optimizer {:.3f}, checkpoint {:.3f})\n",
-      m.step, m.loss, static_cast<double>(m.samples) / m.seconds.count(), m.seconds.count(),
+      m.step, m.loss, static_cast<double>(m.samples) / whole.count(), whole.count(),
       m.forward.count(), m.backward.count(), m.data_wait.count(), x.exposed_communication.count(),
       x.apply.count(), m.checkpoint.count()));
 }
@@ -270,7 +273,8 @@ TrainerHooks Session::hooks() {
     if (nodes_due_ && !stopped_) save_on_nodes();
     if (checkpoints_ && (save_due_ || stopped_)) save(stopped_);
   };
-  hooks.measured = [this](const StepMeasurement& m) { record(m); };
+  hooks.record = [this](const StepMeasurement& m) { record(m); };
+  hooks.measured = [this](const StepMeasurement& m) { tell(m); };
   hooks.stop = [this](std::int64_t) { return stopped_ || regroups_; };
   return hooks;
 }

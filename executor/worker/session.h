@@ -70,6 +70,7 @@ class Session {
   void write_weights();
   void record_saves();
   void record(const StepMeasurement& m);
+  void tell(const StepMeasurement& m);
   void report_skipped(const InputWork& input);
   void amend_interval(const SaveReport& save);
   bool keeps_records() const { return log_ || options_.log_records; }
@@ -110,7 +111,8 @@ class Session {
   Orders* orders_ = nullptr;  // nobody gives any
   bool saves_to_regroup_ = true, regroups_ = false;
   bool skipped_said_ = false;
-  bool planned_save_ = false;  // made behind the step that is to be reported
+  bool planned_save_ = false;   // made behind the step that is to be reported
+  std::optional<Seconds> own_;  // of that step: the rank's own part
 };
 
 }  // namespace reckon::worker

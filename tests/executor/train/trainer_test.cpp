@@ -203,11 +203,46 @@ TEST_CASE(
     for (const StepMeasurement& m : steps) {
       CHECK(m.exchange.exposed_communication >= Seconds{kExchange});
       CHECK(m.exchange.communication >= Seconds{kExchange});
-      const Seconds parts = m.data_wait + m.forward + m.backward + m.checkpoint +
+      const Seconds parts = m.data_wait + m.forward + m.backward +
                             m.exchange.exposed_communication + m.exchange.apply;
       CHECK(parts <= m.seconds);
     }
   }
+}
+
+TEST_CASE("a step is recorded before it is saved, without what the save takes") {
+  constexpr Seconds kSave{0.02};  // at least
+  const auto job = trainer_workload(test::small_gpt2(0), Optimizer::sgd_momentum, 0.1);
+  Workers workers(1);
+  const auto data = open_data({}, {}, job.model, 9, 40);
+  const auto communicators = make_thread_communicators(1);
+  const auto exchange = make_all_reduce_exchange(
+      *communicators[0],
+      {.optimizer = optimizer_rule(job), .trained = trained_ranges(parameter_layout(job.model))});
+  Trainer trainer(job.model, trainer_options_of(job, 3), *data, *exchange, workers);
+  trainer.start();
+  std::vector<std::string> order;
+  Seconds recorded{}, saves{};
+  TrainerHooks hooks;
+  hooks.record = [&](const StepMeasurement& m) {
+    order.push_back("record " + std::to_string(m.step));
+    recorded += m.seconds;
+  };
+  hooks.checkpoint = [&](std::int64_t done) {
+    order.push_back("save " + std::to_string(done));
+    std::this_thread::sleep_for(kSave);
+  };
+  hooks.measured = [&](const StepMeasurement& m) {
+    order.push_back("measured " + std::to_string(m.step));
+    CHECK(m.checkpoint >= kSave);
+    saves += m.checkpoint;
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  trainer.train(hooks);
+  const Seconds all = std::chrono::steady_clock::now() - begin;
+  CHECK(order == std::vector<std::string>{"record 0", "save 1", "measured 0", "record 1", "save 2",
+                                          "measured 1", "record 2", "save 3", "measured 2"});
+  CHECK(recorded + saves <= all);
 }
 
 TEST_CASE("threads and recomputation change no bit of a training") {
