@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "planner/space/space.h"
+#include "sim/scenario/split_text.h"
 
 // A candidate in words.
 namespace reckon::planner {
@@ -49,20 +50,6 @@ std::string restart_words(const Offer& offer) {
   if (r.spares) return fmt::format("{} warm spare{}", *r.spares, *r.spares == 1 ? "" : "s");
   const std::string text = fmt::format("{} restart", to_text(r.kind));
   return r.min ? text + fmt::format(", at least {} nodes", *r.min) : text;
-}
-
-std::string split_text(StrategyKind kind, const Layout& l, int servers) {
-  std::string text(to_text(kind));
-  if (traits_of(kind).any_degrees) {
-    text += fmt::format(", data {} x tensor {} x pipeline {}", l.data, l.tensor, l.pipeline);
-    if (l.context > 1) text += fmt::format(" x context {}", l.context);
-    if (l.expert > 1) text += fmt::format(", expert {}", l.expert);
-    if (l.schedule == PipelineSchedule::interleaved)
-      text += fmt::format(", {} parts a stage", l.interleave);
-  }
-  if (l.zero_stage > 0) text += fmt::format(", ZeRO-{}", l.zero_stage);
-  if (servers > 0) text += fmt::format(", {} server{}", servers, servers == 1 ? "" : "s");
-  return text;
 }
 
 std::string recompute_text(const Layout& l) {

@@ -9,6 +9,7 @@
 #include "planner/remedies.h"
 #include "planner/space/space.h"
 #include "sim/base/unit_text.h"
+#include "sim/scenario/split_text.h"
 
 // Changes of a run that trains the same: numbers of workers, and what a model is cut into.
 namespace reckon::planner {
@@ -175,7 +176,7 @@ std::string what_changes(const Plan& now, const Plan& next) {
     what = fmt::format("{} worker{} fewer", number_word(-more), more == -1 ? "" : "s");
   if (same_layout(a, b)) return what;
   return (what.empty() ? std::string("the same workers") : what) + " as " +
-         split_text(b.kind, layout_of(next.only_job()), b.server_count());
+         split_text(next.only_job());
 }
 
 }  // namespace reckon::planner

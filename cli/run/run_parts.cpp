@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "executor/http/bearer_token.h"
 #include "executor/http/listen_address.h"
+#include "executor/train/recipe/recipe.h"
 #include "executor/train/records/measurement_log.h"
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainable.h"
@@ -26,6 +27,7 @@
 #include "sim/measurement/run/bill.h"
 #include "sim/measurement/run/timeline.h"
 #include "sim/scenario/resolve/pricing.h"
+#include "sim/step/step.h"
 
 namespace reckon::cli {
 namespace {
@@ -60,7 +62,7 @@ void keep_run(const Plan& plan, const Forecast& forecast, Measurements measured,
   record.cost_usd.reset();
   std::vector<double> steps;
   for (const StepRecord& s : steady_steps(measured)) steps.push_back(s.seconds.count());
-  if (!steps.empty()) record.step_seconds = quantile(std::move(steps), 0.5);
+  record.step_seconds = steps.empty() ? 0 : quantile(std::move(steps), 0.5);
   record.directory = directory.root.string();
   if (here && first == 0) record.own = measured_as(*here, modelled_step(plan, forecast), measured);
   keep(record);
@@ -144,6 +146,25 @@ Diagnostics not_trained_by_worker(const RunArtifact& artifact, const std::string
   if (artifact.container) return {};
   Diagnostics all = cannot_train(artifact.plan);
   for (Diagnostic& one : all) one.at.file = file;
+  return all;
+}
+
+Diagnostics not_trained_here(const RunArtifact& artifact, const std::string& file) {
+  Diagnostics all = not_trained_by_worker(artifact, file);
+  if (artifact.container) return all;
+  const PlannedWorkload& job = artifact.plan.only_job();
+  const MemoryEstimate of_rank = estimate_memory(artifact.plan, job);
+  const Bytes state = of_rank.parameters + of_rank.gradients + of_rank.optimizer;
+  const int ranks = computing_ranks(job.strategy);
+  const Bytes here{double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE))};
+  if (double(ranks) * state > here)
+    all.push_back({.at = {.file = file},
+                   .what = fmt::format(
+                       "the plan's {} rank{} would be processes of this machine, which has {} of "
+                       "memory: weights, gradients and the optimizer's state alone are {} each",
+                       ranks, ranks == 1 ? "" : "s", format_bytes(here), format_bytes(state)),
+                   .hint = "reckon run --on kubernetes starts them on the plan's nodes; a smaller "
+                           "network of the same layout can be tried here"});
   return all;
 }
 

@@ -127,9 +127,6 @@ std::string hardware_text(const Hardware& hardware, int nodes);
 std::string checkpoint_text(const Hardware& hardware);
 /// "elastic restart, at least 12 nodes"; "" where neither file nor question says one.
 std::string restart_words(const Offer& offer);
-/// "sharded, ZeRO-3"; "model_parallel, data 4 x tensor 2 x pipeline 1"; "parameter_server, 2
-/// servers".
-std::string split_text(StrategyKind kind, const Layout& layout, int servers);
 /// ", full recomputation"; "" where nothing is computed again.
 std::string recompute_text(const Layout& layout);
 /// "sharded, ZeRO-3, batch 2 x 4, full recomputation".

@@ -11,6 +11,7 @@
 #include "sim/base/text/shell_word.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/resolve/draft.h"
+#include "sim/scenario/split_text.h"
 
 // Today's best plan against a baseline.
 namespace reckon {
@@ -21,9 +22,7 @@ struct BaselineRow {
 };
 
 std::string strategy_of(const PlannedWorkload& job) {
-  const Layout layout = layout_of(job);
-  return planner::split_text(job.strategy.kind, layout, job.strategy.server_count()) +
-         planner::recompute_text(layout);
+  return split_text(job) + planner::recompute_text(layout_of(job));
 }
 
 std::string batch_of(const PlannedWorkload& job) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/measurement/sealed_line.h"
+#include "sim/scenario/split_text.h"
 
 namespace reckon {
 namespace {
@@ -102,6 +103,7 @@ std::string plan_identity(const Plan& plan) {
     text += fmt::format(", {} {}: {} steps of {}, {} workers, {} servers", job.model.name(),
                         to_text(job.precision), job.steps, job.global_batch, s.workers,
                         s.server_count());
+    if (cuts_the_model(s)) text += ", " + split_text(job);
   }
   for (const PlannedPool& pool : plan.pools)
     text += fmt::format(

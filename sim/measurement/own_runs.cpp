@@ -10,6 +10,7 @@
 #include "sim/accuracy/evidence/posterior.h"
 #include "sim/measurement/measured_run.h"
 #include "sim/scenario/resolve/draft.h"
+#include "sim/scenario/split_text.h"
 
 namespace reckon {
 namespace {
@@ -72,7 +73,7 @@ OwnRun own_question(const Plan& plan, std::string machine) {
   q.machine = std::move(machine);
   q.network = job.model.name();
   q.unit = to_text(job.model.sample_unit());
-  q.strategy = to_text(s.kind);
+  q.strategy = split_text(job);
   q.synchronous = s.synchronous();
   q.workers = s.workers;
   q.servers = s.server_count();

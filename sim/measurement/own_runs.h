@@ -16,7 +16,7 @@ struct OwnRun {
   std::string machine;   // its processor, and cores
   std::string network;   // "mlp_mnist"
   std::string unit;      // of a sample: "image"
-  std::string strategy;  // "multi_worker_mirrored"
+  std::string strategy;  // split_text(): "multi_worker_mirrored", "sharded, ZeRO-3"
   bool synchronous = true;
   int workers = 1, servers = 0;
   std::int64_t batch = 1;  // of a worker

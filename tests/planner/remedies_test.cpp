@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "sim/scenario/split_text.h"
 #include "sim/step/network/network.h"
 #include "support/scenario_text.h"
 #include "support/small_job.h"

@@ -108,3 +108,21 @@ TEST_CASE("own evidence sets the factor of what was probed, the start and the sa
   CHECK(plan.job_start.framework_start.value.count() == 0.2);
   CHECK(plan.jobs.front().checkpoint.save_overhead.value.count() == 0.003);
 }
+
+TEST_CASE("two layouts of one job are two jobs, to evidence and to the history") {
+  const auto plan = [](int zero_stage) {
+    Plan p = test::make_round_plan(test::small_mlp(), StrategyKind::sharded, 2);
+    p.only_job().strategy.layout.zero_stage = zero_stage;
+    return p;
+  };
+  const auto question = [&](int stage) { return own_question(plan(stage), "here"); };
+  CHECK(question(1).strategy != question(3).strategy);
+  CHECK(plan_identity(plan(1)) != plan_identity(plan(3)));
+  CHECK(plan_identity(plan(3)) == plan_identity(plan(3)));
+  OwnRun seen = question(1);
+  seen.modelled = Seconds{0.01};
+  seen.step = Seconds{0.02};
+  const std::vector<OwnRun> runs{seen};
+  CHECK(own_evidence(runs, question(3)).half_width >
+        1.5 * own_evidence(runs, question(1)).half_width);
+}
