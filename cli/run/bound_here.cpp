@@ -7,6 +7,7 @@
 #include "cli/machine_store.h"
 #include "executor/train/graph_runtime.h"
 #include "executor/train/recipe/recipe.h"
+#include "executor/train/rounding.h"
 #include "sim/scenario/resolve/here.h"
 #include "sim/step/measured_compute.h"
 
@@ -35,7 +36,8 @@ Rebound bound_to_this_machine(const RunArtifact& planned, const OperationalDefau
                                                   .batch = job.strategy.layout.micro_batch,
                                                   .recompute = job.strategy.layout.recompute,
                                                   .threads = workers.measured_rates->threads,
-                                                  .processes = computing_ranks(job.strategy)}))
+                                                  .processes = computing_ranks(job.strategy),
+                                                  .rounding = rounding_of(job.precision)}))
                  : std::nullopt;
     };
   }

@@ -19,7 +19,9 @@ class Passes {
   Passes(const PassesWanted& wanted)
       : workers_(wanted.threads),
         runtime_(make_cpu_runtime(
-            *wanted.model, {.batch = wanted.batch, .recompute = wanted.recompute}, workers_)),
+            *wanted.model,
+            {.batch = wanted.batch, .recompute = wanted.recompute, .rounding = wanted.rounding},
+            workers_)),
         batch_(sample_format(*wanted.model), wanted.batch) {
     initialise(*wanted.model, runtime_->layout(), 1, workers_, runtime_->values());
     const SampleFormat format = sample_format(*wanted.model);
@@ -60,7 +62,7 @@ ProbeRecord probe_passes(const PassesWanted& wanted, const RepeatRule& rule) {
   ProbeRecord r = *std::ranges::max_element(of_processes, {}, &ProbeRecord::median);
   r.kind = "passes";
   r.item = wanted.item();
-  r.precision = "fp32";
+  r.precision = to_text(held_in(wanted.rounding));
   r.threads = wanted.threads;
   r.processes = wanted.processes;
   r.samples = wanted.batch;
@@ -68,8 +70,10 @@ ProbeRecord probe_passes(const PassesWanted& wanted, const RepeatRule& rule) {
 }
 
 std::string PassesWanted::item() const {
-  return fmt::format("forward and backward of {} with {} parameters{}", model->name(),
-                     model->parameters(), recompute == Recompute::none ? "" : ", recomputed");
+  return fmt::format(
+      "forward and backward of {} with {} parameters{}{}", model->name(), model->parameters(),
+      recompute == Recompute::none ? "" : ", recomputed",
+      rounding == Rounding::none ? "" : fmt::format(", in {}", to_text(held_in(rounding))));
 }
 
 }  // namespace reckon

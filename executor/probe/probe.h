@@ -11,6 +11,7 @@
 #include "executor/comm/communicator.h"
 #include "executor/probe/repeat.h"
 #include "executor/train/products/matrix.h"
+#include "executor/train/rounding.h"
 #include "executor/train/workers.h"
 #include "sim/measurement/probe_record.h"
 #include "sim/model/graph.h"
@@ -64,6 +65,7 @@ struct PassesWanted {
   std::int64_t batch = 1;
   Recompute recompute = Recompute::none;
   int threads = 1, processes = 1;
+  Rounding rounding = Rounding::none;
   /// What the record says it is of.
   std::string item() const;
 };

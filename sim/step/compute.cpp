@@ -111,8 +111,24 @@ LayerWork work_of(const LayerCount& c) {
           .steps = double(c.steps)};
 }
 
-LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Processor& core,
-                  double batch) {
+namespace {
+
+/// CPUs imitate 16 bits: outputs, and backward the gradients of inputs, are rounded in place.
+LayerCost rounded(LayerCost cost, const LayerWork& work, const Processor& core, double batch) {
+  constexpr Bytes kReadAndWritten{8};
+  const auto time = [&](double elements) {
+    const Bytes bytes = elements * batch * kReadAndWritten;
+    return core.measured != nullptr
+               ? core.measured->network * core.measured->streams.time(bytes)
+               : bytes / (core.memory_bandwidth * core.efficiency.memory.value);
+  };
+  cost.forward += time(work.elements_out);
+  if (work.has_backward) cost.backward += time(work.elements_in);
+  return cost;
+}
+
+LayerCost cost_in_one_precision(const LayerWork& work, const ElementSizes& size,
+                                const Processor& core, double batch) {
   if (core.measured != nullptr) return measured_cost(work, batch, *core.measured);
   const auto passes = passes_of(work, size, batch);
   const double efficiency = work.depthwise ? 0 : flop_efficiency(core.efficiency, work);
@@ -122,6 +138,14 @@ LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Process
   cost.forward_kernels = passes.forward.kernels;
   cost.backward_kernels = passes.backward.kernels;
   return cost;
+}
+
+}  // namespace
+
+LayerCost cost_of(const LayerWork& work, const ElementSizes& size, const Processor& core,
+                  double batch) {
+  const LayerCost cost = cost_in_one_precision(work, size, core, batch);
+  return size.rounds ? rounded(cost, work, core, batch) : cost;
 }
 
 bool recomputed(const Layer& layer, WorkKind work, Recompute mode) {

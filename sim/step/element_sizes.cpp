@@ -11,12 +11,17 @@ Bytes ElementSizes::update_traffic() const {
 }
 
 ElementSizes element_sizes(Precision precision, const OptimizerCost& optimizer, bool fp32_variables,
-                           bool fp32_gradients) {
+                           bool fp32_gradients, bool on_cpus) {
   constexpr Bytes kFp32{4};
   ElementSizes e;
   e.activation = bytes_per_element(precision);
   e.optimizer = optimizer.state;
   e.update_flops = optimizer.flops;
+  if (on_cpus && e.activation < kFp32) {
+    e.rounds = true;
+    e.activation = kFp32;
+    if (!fp32_variables) e.master = kFp32;
+  }
   if (fp32_variables || e.activation >= kFp32) {
     e.weight = e.gradient = kFp32;
   } else {
@@ -32,7 +37,8 @@ bool fp32_variables(const PlannedStrategy& s) { return traits_of(s.kind).fp32_va
 
 ElementSizes element_sizes(const PlannedWorkload& job) {
   return element_sizes(job.precision, optimizer_cost(job.model, job.optimizer),
-                       fp32_variables(job.strategy), job.fp32_gradients);
+                       fp32_variables(job.strategy), job.fp32_gradients,
+                       job.strategy.accelerators_per_worker == 0);
 }
 
 ElementSizes forward_sizes(Precision precision) {

@@ -18,14 +18,18 @@ namespace reckon {
 ///  activations are in 16
 ///    bits [Kumar et al. 2019, "Scale MLPerf-0.6 models on Google TPU-v3 Pods", Sec. 2; TF1
 ///    variables].
+///  - On CPUs reckon-worker computes in float. In 16 bits it rounds what a device would hold so as
+///    it is stored, to 4 bytes all the same, and has a rounded copy of the weights
+///    (executor/train/rounding.h).
 struct ElementSizes {
   Bytes activation{}, weight{}, gradient{};
   Bytes master{};     // 0: the weights are their own master copy
   Bytes optimizer{};  // state beside the master copy
   Bytes update{};     // what the optimizer moves besides, and its products: optimizer_cost.h
   Flops update_flops{};
-  Bytes buffers{};  // of the stack beside a parameter: flat copies of gradients, temporaries
-  Bytes score{};    // kept of each attention score; 0: a fused kernel computes them again
+  Bytes buffers{};      // of the stack beside a parameter: flat copies of gradients, temporaries
+  Bytes score{};        // kept of each attention score; 0: a fused kernel computes them again
+  bool rounds = false;  // each value that a layer makes is read and written once more
 
   /// Memory traffic of the optimizer's update for one parameter: gradient read, state and master
   /// read and written, working weight written where it is a copy.
@@ -33,7 +37,7 @@ struct ElementSizes {
 };
 /// `fp32_variables`: as on TPU and with parameter servers.
 ElementSizes element_sizes(Precision precision, const OptimizerCost& optimizer, bool fp32_variables,
-                           bool fp32_gradients = false);
+                           bool fp32_gradients = false, bool on_cpus = false);
 ElementSizes element_sizes(const PlannedWorkload& job);
 /// A weight in four bits (Layer::four_bit): NF4, a constant of 8 bits for each 64, and of them one
 /// of 32 bits for each 256 [Dettmers 2023, arXiv:2305.14314, section 3, "Double Quantization":

@@ -97,7 +97,7 @@ Seconds update_of(double parameters, const StepSetting& setting, const ElementSi
 ElementSizes sizes_of(const StepSetting& setting, const ModelFold& fold) {
   return with_stack(
       element_sizes(setting.precision, optimizer_cost(fold.trainable, setting.optimizer),
-                    setting.fp32_variables, setting.fp32_gradients),
+                    setting.fp32_variables, setting.fp32_gradients, setting.on_cpus()),
       setting.framework);
 }
 

@@ -73,3 +73,36 @@ TEST_CASE("passes that were measured are what the step takes") {
   set_measured_passes(plan, Seconds{0.5});
   CHECK(passes_time(plan.pools.front(), plan.jobs.front()).count() == Approx(0.5));
 }
+
+TEST_CASE("CPUs imitate 16 bits: they compute in float, and round what layers make") {
+  const bool probed = GENERATE(false, true);
+  const auto planned = [&](Precision precision) {
+    Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::single, 1);
+    PlannedPool& pool = plan.pools.front();
+    pool.accelerator.reset();
+    pool.cpu_flops_per_vcpu = Fact<double>{1e9};
+    pool.cpu_memory_bandwidth_per_vcpu = Fact<BytesPerSecond>{1.0_GBps};
+    plan.only_job().strategy.accelerators_per_worker = 0;
+    plan.only_job().precision = precision;
+    if (probed) pool.measured_rates = std::make_shared<const WorkerRates>(rates());
+    return plan;
+  };
+  const auto passes = [&](Precision precision) {
+    const Plan plan = planned(precision);
+    return passes_time(plan.pools.front(), plan.jobs.front()).count();
+  };
+  const double exact = passes(Precision::fp32);
+  CHECK(passes(Precision::bf16) > exact);
+  CHECK(passes(Precision::bf16) == passes(Precision::fp16));
+  CHECK(passes(Precision::bf16) < 3 * exact);
+  const PlannedWorkload job = planned(Precision::bf16).only_job();
+  const ElementSizes bf16 = element_sizes(job);
+  CHECK(bf16.activation == Bytes{4});
+  CHECK(bf16.gradient == Bytes{4});  // what is sent
+  CHECK(bf16.weight + bf16.master == Bytes{8});
+  CHECK_FALSE(element_sizes(planned(Precision::fp32).only_job()).rounds);
+  if (!probed) return;
+  Plan measured = planned(Precision::bf16);
+  set_measured_passes(measured, Seconds{0.5});
+  CHECK(passes_time(measured.pools.front(), measured.jobs.front()).count() == Approx(0.5));
+}
