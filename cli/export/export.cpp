@@ -84,7 +84,7 @@ int export_serving(ServerKind kind, const ExportOptions& options, const LoadedCa
 
 int export_plan(const std::string& to, const ExportOptions& options, const LoadedCatalog& catalog) {
   const std::string& file = options.files[1];
-  const auto loaded = checked(load_plan(file, options, catalog));
+  const auto loaded = checked(load_plan_that_fits(file, options, catalog));
   const auto text = checked(exported(to, file, loaded, options, catalog));
   put_out(options, text);
   if (to != "kubernetes") return kDone;

@@ -40,7 +40,7 @@ Expected<std::string> started(const LauncherFile& file, const LaunchLayout& layo
 
 int export_launcher(Framework framework, const ExportOptions& options,
                     const LoadedCatalog& catalog) {
-  const auto loaded = checked(load_plan(options.files[1], options, catalog));
+  const auto loaded = checked(load_plan_that_fits(options.files[1], options, catalog));
   const Places& places = loaded.file.places;
   const auto layout = checked(launch_layout_of(loaded.plan, places, times_of(loaded)));
   const auto file = checked(launcher_file(framework, layout, places));

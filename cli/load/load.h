@@ -92,6 +92,9 @@ RunArtifact artifact_of(LoadedPlan loaded, const std::string& file, const Scenar
 /// `expect` lines speak of `feasible`: then not fitting is an answer.
 Expected<LoadedPlan> load_plan(const std::string& file, const ScenarioChanges& changes,
                                const LoadedCatalog& catalog);
+/// The same, refused whatever its `expect` lines say: of what is to be run somewhere.
+Expected<LoadedPlan> load_plan_that_fits(const std::string& file, const ScenarioChanges& changes,
+                                         const LoadedCatalog& catalog);
 /// "best.reckon" of "best.yaml": where `plan --out` writes the artifact of its scenario.
 std::filesystem::path artifact_beside(const std::string& scenario);
 /// What a run is of. An artifact without changes is run as it is: its plan, whatever the catalog

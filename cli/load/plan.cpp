@@ -159,7 +159,6 @@ namespace {
 
 Diagnostics memory_problems(const Plan& plan, const ScenarioFile& file, const Catalog& catalog) {
   Diagnostics problems;
-  if (asks_whether_feasible(plan)) return problems;
   for (std::size_t k = 0; k < plan.jobs.size(); ++k) {
     if (plan.jobs[k].same_as) continue;
     const Plan alone = plan_of_job(plan, k);
@@ -168,6 +167,13 @@ Diagnostics memory_problems(const Plan& plan, const ScenarioFile& file, const Ca
       problems.push_back(std::move(*problem));
   }
   return problems;
+}
+
+Expected<LoadedPlan> if_it_fits(Expected<LoadedPlan> loaded, const Catalog& catalog) {
+  if (!loaded) return loaded;
+  Diagnostics problems = memory_problems(loaded->plan, loaded->file, catalog);
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  return loaded;
 }
 
 void add_new(Diagnostics& all, const Diagnostics& more) {
@@ -180,10 +186,13 @@ void add_new(Diagnostics& all, const Diagnostics& more) {
 Expected<LoadedPlan> load_plan(const std::string& file, const ScenarioChanges& changes,
                                const LoadedCatalog& catalog) {
   auto loaded = read_plan(file, changes, catalog);
-  if (!loaded) return loaded;
-  Diagnostics problems = memory_problems(loaded->plan, loaded->file, catalog);
-  if (!problems.empty()) return tl::unexpected(std::move(problems));
-  return loaded;
+  if (loaded && asks_whether_feasible(loaded->plan)) return loaded;
+  return if_it_fits(std::move(loaded), catalog);
+}
+
+Expected<LoadedPlan> load_plan_that_fits(const std::string& file, const ScenarioChanges& changes,
+                                         const LoadedCatalog& catalog) {
+  return if_it_fits(read_plan(file, changes, catalog), catalog);
 }
 
 namespace {
@@ -238,8 +247,10 @@ Expected<LoadedScenario> load_all(ScenarioFile scenario, const LoadedCatalog& ca
   Diagnostics problems;
   if (trains(asked) || !asked.serving) {
     auto plan = make_plan(loaded.file, catalog);
-    add_new(problems, plan ? memory_problems(*plan, loaded.file, catalog) : plan.error());
+    if (!plan) add_new(problems, plan.error());
     if (plan) {
+      if (!asks_whether_feasible(*plan))
+        add_new(problems, memory_problems(*plan, loaded.file, catalog));
       const auto applied =
           apply_evidence(*plan, as_written != nullptr ? *as_written : loaded.file, catalog);
       if (!applied) add_new(problems, applied.error());

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -98,7 +99,7 @@ Part make_part(RunOptions options, const LoadedCatalog& catalog) {
   Rebound here = bound_to_this_machine(planned, catalog.operations);
   here.artifact.file = fs::absolute(scenario_text(file).value().file).string();  // it was read
   if (options.resume) here = bound_as_before(std::move(here), directory_of(options, planned.plan));
-  if (Diagnostics errors = not_trained_by_worker(here.artifact, file); !errors.empty())
+  if (Diagnostics errors = not_trained_here(here.artifact, file); !errors.empty())
     throw WrongInput(std::move(errors));
   Forecast forecast = forecast_with_effects(options, here.artifact.plan);
   if (forecast.feasible) keep_save_interval(here.artifact.plan, forecast);
@@ -106,13 +107,15 @@ Part make_part(RunOptions options, const LoadedCatalog& catalog) {
 }
 
 /// Starts the part and watches it to its end, or until it is to go on otherwise.
+/// `begins`: is called when it has begun.
 RunEnd run_part(const Part& part, LocalRunOptions run, Replanner& replanner, Display& display,
-                MetricsServer* metrics) {
+                MetricsServer* metrics, std::function<void()> begins = {}) {
   const Plan& plan = part.plan();
   run.budget = part.budget;
   run.stop_reason = [&] { return stop_requests() == 0 ? replanner.reason() : ""; };
   RunObserver observer;
   observer.status = [&](const RunStatus& s) {
+    if (const auto begin = std::exchange(begins, nullptr)) begin();
     display.status(s);
     if (metrics != nullptr)
       metrics->publish(run_metrics(plan.name, s, std::chrono::system_clock::now()));
@@ -127,6 +130,18 @@ RunEnd run_part(const Part& part, LocalRunOptions run, Replanner& replanner, Dis
     const StopRequest asked = requested_by_signals();
     return asked == StopRequest::none && replanner.stops() ? StopRequest::graceful : asked;
   });
+}
+
+/// Why a program of the user's has no steps.
+std::string no_step_was_told(const ContainerSpec& program) {
+  const auto log = program.metrics.find("log");
+  return log != program.metrics.end()
+             ? fmt::format(
+                   "no line of the program matched workload.container.metrics.log, '{}': its steps "
+                   "are not known",
+                   log->second)
+             : "no line of the program was read as a step: workload.container.metrics: {log: "
+               "PATTERN} says how it prints them (docs/commands/run.md)";
 }
 
 bool goes_on(const RunEnd& end, const Replanner& replanner) {
@@ -156,10 +171,11 @@ int run_on_this_machine(const RunOptions& options, std::span<const std::string> 
   watch_stop_signals();
   Display display;
   const auto metrics = metrics_server(options, display);
-  if (!run.resume) keep(record_of(part.plan(), part.forecast, utc_now()));
   Replanner replanner(options, {deadline_of(options, part.plan()), part.budget},
                       runs_here(arguments), catalog, display);
-  RunEnd end = run_part(part, run, replanner, display, metrics.get());
+  RunEnd end = run_part(part, run, replanner, display, metrics.get(), [&] {
+    if (!run.resume) keep(record_of(part.plan(), part.forecast, utc_now()));
+  });
   while (goes_on(end, replanner)) {
     display.line("the run " + replanner.reason());
     RunOptions next = part.options;
@@ -172,6 +188,9 @@ int run_on_this_machine(const RunOptions& options, std::span<const std::string> 
     end.end.attempts += starts;
   }
   const Forecast& forecast = part.forecast;
+  if (const auto& program = part.here.artifact.container;
+      program && end.end.verdict == Verdict::finished && end.ran && end.status.steps_done == 0)
+    display.line(no_step_was_told(*program));
   if (!end.ran && !end.budget_spent)
     display.line(finished_already(run.directory, end.status.steps));
   const std::optional<Usd> cost =

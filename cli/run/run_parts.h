@@ -52,6 +52,8 @@ RetryRules retry_of(const RunOptions& options, RetryRules rules);
 /// What of the plan, read from `file`, reckon-worker cannot train; of a program that is not ours
 /// nothing is known.
 Diagnostics not_trained_by_worker(const RunArtifact& artifact, const std::string& file);
+/// The same on this machine, whose memory all ranks share.
+Diagnostics not_trained_here(const RunArtifact& artifact, const std::string& file);
 /// What of the plan, read from `file`, pods of reckon-worker would not train as it was simulated;
 /// of a program that is not ours nothing is known. `node_directory`: --node-dir.
 Diagnostics not_trained_in_pods(const RunArtifact& artifact, const std::string& file,

@@ -135,7 +135,7 @@ LayoutRun prepared(const TrialCommandOptions& options, const LoadedCatalog& cata
   run.artifact = bound_to_this_machine(artifact_of(std::move(loaded), options.files.front(), with),
                                        catalog.operations)
                      .artifact;
-  for (const Diagnostic& why : not_trained_by_worker(run.artifact, options.files.front())) {
+  for (const Diagnostic& why : not_trained_here(run.artifact, options.files.front())) {
     run.row.reason = why.what;
     return run;
   }

@@ -161,7 +161,10 @@ class Gang {
       signal_all(SIGTERM);
       kill_within(options_.notice);
     }
-    if (request == StopRequest::at_once) kill_within(Seconds{0});
+    if (request == StopRequest::at_once) {
+      at_once_ = true;
+      kill_within(Seconds{0});
+    }
   }
 
   void kill_within(Seconds time) {
@@ -253,6 +256,8 @@ class Gang {
     if (!culprit_) return "";
     const Watched& m = *members_[std::size_t(*culprit_)];
     if (!m.end) return fmt::format("{} lost the others", m.name);
+    if (at_once_ && m.end->signal == SIGKILL && killed_by_us_)
+      return "killed before it had saved, as it was asked to end at once";
     if (asked_ && m.end->signal == SIGKILL && killed_by_us_)
       return fmt::format("{} did not stop within {}", m.name, format_duration(options_.notice));
     if (!hung_) return m.name + ' ' + to_text(*m.end);
@@ -303,7 +308,7 @@ class Gang {
   std::optional<int> culprit_;
   std::optional<Clock::time_point> kill_at_, first_ended_;
   bool dismissed_ = false, culprit_is_victim_ = false, hung_ = false, asked_ = false,
-       killed_by_us_ = false, regroups_ = false;
+       at_once_ = false, killed_by_us_ = false, regroups_ = false;
 };
 
 }  // namespace

@@ -173,3 +173,14 @@ while pages:
   REQUIRE(steps.size() >= 20);  // the last page may be cut off by the end
   CHECK(steps.back().seconds == Seconds{0.25});
 }
+
+TEST_CASE("a program whose lines say nothing of steps ends well, and is said to") {
+  const Workspace w;
+  w.write("train.sh", "echo step 1 of 1\n");
+  w.write("mine.yaml", run_foreign_scenario("[sh, train.sh]", "{log: 'stp (?<step>[0-9]+)'}", 1));
+  const Output run = w.run("run mine.yaml --replications 20");
+  INFO(run.err);
+  CHECK(run.code == 0);
+  CHECK_THAT(run.err, Contains("no line of the program matched workload.container.metrics.log, "
+                               "'stp (?<step>[0-9]+)'"));
+}

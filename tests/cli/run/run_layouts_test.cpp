@@ -196,3 +196,12 @@ TEST_CASE("an offloaded optimizer is run: on CPUs, where its state was, with the
   }
   CHECK(run_to_end(w, "true.yaml", "offloaded") == run_to_end(w, "false.yaml", "own"));
 }
+
+TEST_CASE("a plan that this machine's memory cannot hold is not started here") {
+  const Workspace w;
+  const std::string big = "'" RECKON_SOURCE_DIR "/scenarios/gpt3-175b-1024-a100.yaml'";
+  const Output refused = w.run("run " + big + " --replications 20");
+  INFO(refused.out << refused.err);
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.err, "would be processes of this machine"));
+}
