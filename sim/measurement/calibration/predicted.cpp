@@ -48,7 +48,7 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
     case Measured::exchange:
       return step.exposed_communication.count();
     case Measured::other:
-      return (step.host + step.bubble).count();
+      return step.host.count();
     case Measured::save:
       return checkpoint_save_time(plan, plan.only_job()).count();
     case Measured::start:

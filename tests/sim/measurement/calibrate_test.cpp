@@ -148,24 +148,6 @@ TEST_CASE("what a worker takes outside the parts of a step is its own number, an
         Approx(1).epsilon(0.03));
 }
 
-TEST_CASE("a pipeline's bubble is no worker's own time") {
-  MeasuredRun run;
-  run.scenario = read_scenario(std::filesystem::path(RECKON_SOURCE_DIR) / "scenarios" /
-                               "small-gpt-pipeline-cpu.yaml")
-                     .value();
-  run.name = run.configuration = "pipeline";
-  const StepEstimate step = step_of(run.scenario, catalog());
-  REQUIRE(step.bubble > 10 * step.host);
-  // As the worker measures it: what no other part of the step has.
-  run.quantities = {{Measured::step, step.step.count(), 0.01, 100},
-                    {Measured::other, (step.host + step.bubble).count(), 0.01, 100}};
-  const auto found = calibrate({&run, 1}, catalog(), *make_fluid_network());
-  REQUIRE(found);
-  const Correction* between = correction_of(*found, "operations/host.cpu_step_s");
-  CHECK((between == nullptr ||
-         between->calibrated.value < 1.5 * between->catalog.value));  // not 100 times it
-}
-
 TEST_CASE("what decoding and reading samples took corrects the data set and the store") {
   const std::string text =
       "name: photos\nworkload:\n  model: resnet50_v1_5\n  dataset: imagenet\n"
