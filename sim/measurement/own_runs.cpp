@@ -9,6 +9,7 @@
 
 #include "sim/accuracy/evidence/posterior.h"
 #include "sim/measurement/measured_run.h"
+#include "sim/measurement/start_times.h"
 #include "sim/scenario/resolve/draft.h"
 #include "sim/scenario/split_text.h"
 
@@ -151,15 +152,10 @@ OwnEvidence set_own_evidence(Plan& plan, std::span<const OwnRun> runs, const Own
   for (PlannedPool& pool : plan.pools)
     if (pool.measured_rates)
       pool.efficiency.step_spread = Fact<double>(e.median, e.low, e.high, source);
-  // What one run measured, to within what the next may differ.
-  const auto measured = [&](Seconds t) {
-    constexpr double kWithin = 0.2;  // a share: 5th and 95th percentile
-    return Fact<Seconds>(t, (1 - kWithin) * t, (1 + kWithin) * t, source);
-  };
-  if (e.start) plan.job_start.framework_start = measured(*e.start);
+  if (e.start) plan.job_start.framework_start = measured_once(*e.start, source);
   for (PlannedWorkload& job : plan.jobs) {
     if (!e.save) continue;
-    job.checkpoint.save_overhead = measured(*e.save);
+    job.checkpoint.save_overhead = measured_once(*e.save, source);
     job.checkpoint.storage.write_per_node = Fact<BytesPerSecond>{};  // all of it was measured
     job.checkpoint.storage.latency = Fact<Seconds>{};
   }

@@ -12,15 +12,12 @@ constexpr std::string_view kPull = "pull image", kContainer = "start container";
 
 double median(const std::vector<double>& values) { return quantile(values, 0.5); }
 
-/// One run's measurement, to within what the next may differ: 5th and 95th percentile (assumed, as
-/// for runs of one's own on one machine).
-Fact<Seconds> seen(double seconds) {
-  constexpr double kWithin = 0.2;  // a share
-  const Seconds s{seconds};
-  return {s, (1 - kWithin) * s, (1 + kWithin) * s, SourceId::user};
-}
-
 }  // namespace
+
+Fact<Seconds> measured_once(Seconds time, SourceId source) {
+  constexpr double kWithin = 0.2;  // a share
+  return {time, (1 - kWithin) * time, (1 + kWithin) * time, source};
+}
 
 StartTimes start_times(const Measurements& measured) {
   StartTimes times;
@@ -49,14 +46,14 @@ void start_as_seen(Plan& plan, const StartTimes& times, bool there) {
   if (times.process.empty()) return;
   const Fact<Seconds> nothing{Seconds{0}};
   const double container = times.container.empty() ? 0 : median(times.container);
-  plan.job_start.framework_start = seen(times.process.front() + container);
+  plan.job_start.framework_start = measured_once(Seconds{times.process.front() + container});
   plan.job_start.compile = nothing;  // the worker has none
   if (there) {
     plan.job_start.image_pull = nothing;
     for (PlannedPool& pool : plan.pools)
       pool.provisioning = pool.capacity_wait = pool.pool_creation = nothing;
   } else if (!times.pull.empty()) {
-    plan.job_start.image_pull = seen(median(times.pull));
+    plan.job_start.image_pull = measured_once(Seconds{median(times.pull)});
   }
 }
 

@@ -16,6 +16,10 @@ struct StartTimes {
 };
 StartTimes start_times(const Measurements& measured);
 
+/// What one run measured, to within what the next may differ: 5th and 95th percentile at +-20 %
+/// (assumed).
+Fact<Seconds> measured_once(Seconds time, SourceId source = SourceId::user);
+
 /// Sets the next start of the plan to what those of the same run of our worker took: the first of
 /// its processes, since later ones may have stood by; to within what another may differ. `there`:
 /// its nodes are there and have the image; else nodes come as the plan has it, and pull the image
