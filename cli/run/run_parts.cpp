@@ -57,7 +57,7 @@ void keep_run(const Plan& plan, const Forecast& forecast, Measurements measured,
   std::erase_if(measured.steps, [&](const StepRecord& s) { return s.attempt < first; });
   HistoryRecord record = record_of(plan, forecast, utc_now());
   record.kind = HistoryRecord::Kind::run;
-  const double took = measured.ends.back().at.count();
+  const double took = time_running(measured).count();
   record.time_seconds = {took, took, took, took};
   record.cost_usd.reset();
   std::vector<double> steps;

@@ -74,7 +74,8 @@ bool may_go_on(const Plan& plan, const RunDirectory& directory, bool accepted,
 std::string finished_already(const RunDirectory& directory, std::int64_t steps) {
   return fmt::format(
       "the run in {} has finished its {} steps: nothing is run and no record is added; more steps "
-      "go on with it (--set workload.train.steps=N), --out names a directory for another run",
+      "go on with it (--set workload.train.steps=N --resume --accept-changes), --out names a "
+      "directory for another run",
       directory.root.string(), steps);
 }
 

@@ -166,8 +166,14 @@ std::string announcement(const std::vector<LayoutRun>& runs, const TrialCommandO
   Seconds all{};
   for (const LayoutRun& run : runs)
     if (run.row.reason.empty()) all += Seconds{run.forecast.time_seconds.p50};
-  std::string text = fmt::format("{} layouts, {} steps each: about {} here", runs.size(),
-                                 options.steps, format_duration(all));
+  const PlannedPool& pool = *computing_pools(runs.front().artifact.plan).front();
+  const std::string where =
+      pool.accelerator ? fmt::format("on the plan's {}; without them it may take far longer (each "
+                                     "layout until --timeout {})",
+                                     pool.accelerator->name, format_duration(options.timeout))
+                       : "here";
+  std::string text = fmt::format("{} layouts, {} steps each: about {} {}", runs.size(),
+                                 options.steps, format_duration(all), where);
   if (options.usd_per_hour)
     text += fmt::format(", {}", format_usd(Usd{*options.usd_per_hour * all.count() / 3600}));
   return text;
