@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/device.h"
+#include "kernels/record_id.h"
 
 namespace reckon::gpu {
 namespace {
@@ -11,13 +12,20 @@ constexpr int kThreads = 256;
 
 template <class E, int N>
 __global__ void gather_kernel(std::int64_t rows, std::int64_t width, TableRows part,
-                              const float* ids, const E* table, E* y) {
+                              const float* numbers, IdPlaces ids, const E* table, E* y) {
   const std::int64_t i = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * N;
   if (i >= rows * width) return;
-  const std::int64_t row = i / width, column = i % width;
-  const std::int64_t id = static_cast<std::int64_t>(ids[row]) - part.first;
-  const bool here = id >= 0 && id < part.count;
-  store(y + i, here ? load<N>(table + id * width + column) : Pack<E, N>{});
+  const std::int64_t row = i / width, column = i % width, at = ids.at(row);
+  float sums[N] = {};
+  for (std::int64_t k = 0; k < ids.each; ++k) {
+    const std::int64_t id = record_id(numbers[at + k]) - part.first;
+    if (id < 0 || id >= part.count) continue;
+    const Pack<E, N> vector = load<N>(table + id * width + column);
+    for (int j = 0; j < N; ++j) sums[j] += to_float(vector.at[j]);
+  }
+  Pack<E, N> sum;
+  for (int j = 0; j < N; ++j) sum.at[j] = from_float<E>(sums[j]);
+  store(y + i, sum);
 }
 
 /// A thread a column: all of a group's rows, one after the other.
@@ -79,13 +87,14 @@ __global__ void rotary_kernel(RotaryShape s, float direction, float log2_theta, 
 }  // namespace
 
 template <class E>
-cudaError_t embedding_forward(std::int64_t rows, std::int64_t width, const float* ids,
-                              const E* table, E* y, cudaStream_t stream, TableRows part) {
+cudaError_t embedding_forward(std::int64_t rows, std::int64_t width, const float* numbers,
+                              const IdPlaces& ids, const E* table, E* y, cudaStream_t stream,
+                              TableRows part) {
   const bool packed = width % kPack<E> == 0 && aligned16(table, y);
   const int each = packed ? kPack<E> : 1;
   return launch(packed ? gather_kernel<E, kPack<E>> : gather_kernel<E, 1>,
                 dim3(blocks_for(rows * width, kThreads * each)), dim3(kThreads), 0, stream, rows,
-                width, part, ids, table, y);
+                width, part, numbers, ids, table, y);
 }
 
 template <class E>
@@ -118,15 +127,16 @@ cudaError_t rotary(const RotaryShape& s, int direction, const E* x, E* y, bool a
                 accumulate);
 }
 
-#define RECKON_EMBEDDING_FOR(E)                                                                 \
-  template cudaError_t embedding_forward<E>(std::int64_t, std::int64_t, const float*, const E*, \
-                                            E*, cudaStream_t, TableRows);                       \
-  template cudaError_t embedding_backward<E>(std::int64_t, const IdGroups&, const E*, float*,   \
-                                             cudaStream_t);                                     \
-  template cudaError_t position_forward<E>(std::int64_t, std::int64_t, const E*, const E*, E*,  \
-                                           cudaStream_t);                                       \
-  template cudaError_t position_backward<E>(std::int64_t, std::int64_t, const E*, float*,       \
-                                            cudaStream_t);                                      \
+#define RECKON_EMBEDDING_FOR(E)                                                                \
+  template cudaError_t embedding_forward<E>(std::int64_t, std::int64_t, const float*,          \
+                                            const IdPlaces&, const E*, E*, cudaStream_t,       \
+                                            TableRows);                                        \
+  template cudaError_t embedding_backward<E>(std::int64_t, const IdGroups&, const E*, float*,  \
+                                             cudaStream_t);                                    \
+  template cudaError_t position_forward<E>(std::int64_t, std::int64_t, const E*, const E*, E*, \
+                                           cudaStream_t);                                      \
+  template cudaError_t position_backward<E>(std::int64_t, std::int64_t, const E*, float*,      \
+                                            cudaStream_t);                                     \
   template cudaError_t rotary<E>(const RotaryShape&, int, const E*, E*, bool, cudaStream_t)
 RECKON_EMBEDDING_FOR(float);
 RECKON_EMBEDDING_FOR(Bf16);

@@ -13,10 +13,20 @@ namespace reckon::gpu {
 struct TableRows {
   std::int64_t first = 0, count = std::int64_t{1} << 62;
 };
-/// y[r] = table[ids[r] - part.first], or zeros where that row is not here: y (rows, width), table
-/// (.., width), ids (rows) as whole numbers that exist.
+/// Where the ids of each row of vectors are among the numbers of the samples (record_id.h): of a
+/// sample `rows` rows, side by side from its number `first` on, `each` ids a row.
+struct IdPlaces {
+  std::int64_t rows = 1, each = 1, first = 0;
+  std::int64_t stride = 1;  // numbers of a sample
+  RECKON_BOTH std::int64_t at(std::int64_t row) const {
+    return row / rows * stride + first + row % rows * each;
+  }
+};
+/// y[r] = the sum of table[id - part.first] over the ids of row r that are here: y (rows, width),
+/// table (.., width). In the order of the ids, in float, one rounding to E.
 template <class E>
-[[nodiscard]] cudaError_t embedding_forward(std::int64_t rows, std::int64_t width, const float* ids,
+[[nodiscard]] cudaError_t embedding_forward(std::int64_t rows, std::int64_t width,
+                                            const float* numbers, const IdPlaces& ids,
                                             const E* table, E* y, cudaStream_t stream,
                                             TableRows part = {});
 

@@ -9,7 +9,8 @@ namespace reckon {
 struct GroupedIds {
   std::vector<std::int32_t> ids, starts, order;  // (groups), (groups + 1), (rows)
 };
-/// By counting: `table_rows` + ids.size() operations. ids are whole numbers below table_rows.
-GroupedIds group_ids(std::span<const float> ids, std::int64_t table_rows);
+/// By counting, of a table with many more rows than there are ids by sorting. ids are below
+/// table_rows.
+GroupedIds group_ids(std::span<const std::int64_t> ids, std::int64_t table_rows);
 
 }  // namespace reckon

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/record_id.h"
 #include "sim/base/check.h"
 #include "sim/model/lookup_tables.h"
 #include "sim/model/shapes.h"
@@ -121,11 +122,12 @@ BatchView TablePlaces::pull(const BatchView& batch, std::int64_t samples,
     ids.reserve(count * table.ids);
     for (std::size_t b = 0; b < count; ++b)
       for (std::size_t k = 0; k < table.ids; ++k)
-        ids.push_back(static_cast<std::int64_t>(named[b * each + table.first + k]));
+        ids.push_back(record_id(named[b * each + table.first + k]));
     const std::vector<std::size_t> places = exchange.need_rows(table.room, ids);
     for (std::size_t b = 0; b < count; ++b)
       for (std::size_t k = 0; k < table.ids; ++k)
-        placed[b * each + table.first + k] = static_cast<float>(places[b * table.ids + k]);
+        placed[b * each + table.first + k] =
+            record_number(static_cast<std::int64_t>(places[b * table.ids + k]));
   }
   return view;
 }

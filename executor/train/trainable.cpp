@@ -119,12 +119,6 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
                      : fmt::format("{}, nor {} more layers", layers[0].what, layers.size() - 1),
                  "reckon-worker trains the model on the nodes' CPUs; a program of yours in "
                  "workload.container may do better");
-  if (pulls_rows(job))
-    problems.add(fmt::format("reckon-worker's workers that have the rows of a step alone of "
-                             "embedding tables train on CPUs, and the nodes of '{}' have {}",
-                             pool.name, pool.accelerator->name),
-                 "workload.strategy.sparse_embeddings: false, a pool without accelerators, or a "
-                 "program of yours in workload.container");
   if (!devices_train_in(job.precision))
     problems.add(fmt::format("reckon-worker trains in fp32, bf16 or fp16 on GPUs, not in {}",
                              to_text(job.precision)),

@@ -46,8 +46,6 @@ std::optional<cuda::DevicePrecision> precision_of(const PlannedWorkload& job) {
 
 std::optional<Refusal> refusal(const PlannedWorkload& job, const WorkerIdentity& me) {
   if (const std::string why = cuda::why_no_device(me.local_rank); !why.empty()) return Refusal{why};
-  if (pulls_rows(job))
-    return Refusal{"workers that have the rows of a step alone of tables train on CPUs", true};
   if (!precision_of(job))
     return Refusal{fmt::format("the plan's precision is {}; devices train in fp32, bf16 or fp16",
                                to_text(job.precision)),
@@ -92,12 +90,12 @@ class CudaCompute final : public Compute {
                                       parameter_layout(job_.model), device_.stream());
   }
   LayoutMaker& layouts() override { return *layouts_; }
-  std::unique_ptr<GradientExchange> stage(std::unique_ptr<GradientExchange> host) override {
+  std::unique_ptr<GradientExchange> stage(std::unique_ptr<GradientExchange> host,
+                                          const ParameterLayout& layout) override {
     const bool in_lockstep = job_.strategy.synchronous() && job_.strategy.backup_workers() == 0;
     cuda::StagedWorker worker{
         .devices = nccl_.get(), .hosts = of_worker_, .in_lockstep = in_lockstep};
-    return cuda::make_staged_exchange(std::move(host), parameter_layout(job_.model),
-                                      device_.stream(), worker);
+    return cuda::make_staged_exchange(std::move(host), layout, device_.stream(), worker);
   }
 
  private:

@@ -27,9 +27,10 @@ class Compute {
   virtual std::unique_ptr<GradientExchange> make_exchange() = 0;
   /// Of a layout that cuts state or model.
   virtual LayoutMaker& layouts() = 0;
-  /// Through parameter servers: over `host`, which works in this machine's memory; null on all
-  /// ranks of a worker but the first.
-  virtual std::unique_ptr<GradientExchange> stage(std::unique_ptr<GradientExchange> host) = 0;
+  /// Through parameter servers: over `host`, which works in this machine's memory, in the layout of
+  /// its runtime; null on all ranks of a worker but the first.
+  virtual std::unique_ptr<GradientExchange> stage(std::unique_ptr<GradientExchange> host,
+                                                  const ParameterLayout& layout) = 0;
 };
 
 /// The shared libraries that training on a device loads when it needs them, a line each as ldd(1)

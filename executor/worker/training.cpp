@@ -44,12 +44,13 @@ LayoutTraining make_training(const JobOptions& options, const PlannedWorkload& j
     return make_layout_training(job, *peers.communicator, passes, workers,
                                 compute ? &compute->layouts() : nullptr);
   LayoutTraining training{.share = share_of(job, me.rank, me.workers)};
+  if (compute) training.runtime = compute->make_runtime(passes);
   if (servers) {
     if (of_worker == nullptr || of_worker->rank() == 0)
       training.exchange =
           make_ps_exchange(*peers.membership, me.job, server_job(options, job, me), kServerTimeout);
     if (compute)
-      training.exchange = compute->stage(std::move(training.exchange));
+      training.exchange = compute->stage(std::move(training.exchange), training.runtime->layout());
     else if (of_worker)
       training.exchange =
           make_worker_exchange(*of_worker, std::move(training.exchange),
@@ -57,8 +58,7 @@ LayoutTraining make_training(const JobOptions& options, const PlannedWorkload& j
   } else {
     training.exchange = compute->make_exchange();
   }
-  training.runtime =
-      compute ? compute->make_runtime(passes) : make_cpu_runtime(job.model, passes, workers);
+  if (!compute) training.runtime = make_cpu_runtime(job.model, passes, workers);
   return training;
 }
 

@@ -202,6 +202,7 @@ Results run_on_device(const LayerCase& c, const Numbers& n) {
   m.output_gradient = c.is_loss() ? nullptr : slope.data();
   m.record = record.empty() ? nullptr : record_there.data();
   m.record_here = record;
+  m.record_width = static_cast<std::int64_t>(record.size()) / c.geometry.batch;
   m.scratch = scratch.data();
   const std::vector<std::int32_t> masked = masked_of(c);
   cuda::DeviceBuffer<std::int32_t> masked_there(static_cast<std::int64_t>(masked.size()));

@@ -1,5 +1,6 @@
 #include "executor/cuda/exchange/staged.h"
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <utility>
@@ -27,7 +28,8 @@ class StagedExchange final : public GradientExchange {
         gradients_(layout.count) {
     RECKON_CHECK((worker.devices == nullptr) == (worker.hosts == nullptr));
     RECKON_CHECK((host_ != nullptr) == (worker.hosts == nullptr || worker.hosts->rank() == 0));
-    RECKON_CHECK(!host_ || !(host_->pulls_rows() || host_->keeps_parts()));
+    RECKON_CHECK(!host_ || !host_->keeps_parts());
+    RECKON_CHECK(!host_ || !host_->pulls_rows() || worker.hosts == nullptr);
   }
 
   void start(ParameterView parameters) override {
@@ -41,6 +43,33 @@ class StagedExchange final : public GradientExchange {
       host_->start({values_.span(), gradients_.span()});
     }
     take_values();
+  }
+
+  bool pulls_rows() const override { return host_ && host_->pulls_rows(); }
+  std::vector<std::size_t> need_rows(std::size_t table,
+                                     std::span<const std::int64_t> ids) override {
+    std::vector<std::size_t> places = host_->need_rows(table, ids);
+    if (places.empty()) return places;
+    const auto here = std::ranges::find(layout_.slots, table, &ParameterSlot::first);
+    RECKON_CHECK(here != layout_.slots.end() && here->pulled);
+    const auto width = static_cast<std::size_t>(here->shape[1]);
+    const std::size_t slot = static_cast<std::size_t>(here - layout_.slots.begin());
+    check(cudaMemcpyAsync(device_.values.data() + padded_.slots[slot].first,
+                          values_.span().data() + table,
+                          (std::ranges::max(places) + 1) * width * sizeof(float),
+                          cudaMemcpyHostToDevice, stream_),
+          "rows of tables");
+    return places;
+  }
+  void drop_rows() override { host_->drop_rows(); }
+  void draw_tables_by(std::function<void(std::size_t, std::span<float>)> draw) override {
+    host_->draw_tables_by(std::move(draw));
+  }
+  std::vector<WholeTable> fetch_tables(bool with_optimizer) override {
+    return host_->fetch_tables(with_optimizer);
+  }
+  void restore_tables(std::span<const WholeTable> tables) override {
+    host_->restore_tables(tables);
   }
 
   void gradient_ready(ParameterRange range) override {
@@ -146,12 +175,15 @@ class StagedExchange final : public GradientExchange {
     });
     check(cudaStreamSynchronize(stream_), "parameters");
   }
-  /// copy(on the host, on the device, bytes) for the values of each slot.
+  /// copy(on the host, on the device, bytes) for the values of each slot that a step does not ask
+  /// for row by row.
   template <class Take>
   void for_slots(Take copy) {
     for (std::size_t s = 0; s < layout_.slots.size(); ++s)
-      copy(values_.span().data() + layout_.slots[s].first,
-           device_.values.data() + padded_.slots[s].first, layout_.slots[s].count * sizeof(float));
+      if (!layout_.slots[s].pulled)
+        copy(values_.span().data() + layout_.slots[s].first,
+             device_.values.data() + padded_.slots[s].first,
+             layout_.slots[s].count * sizeof(float));
   }
 
   std::unique_ptr<GradientExchange> host_;

@@ -24,7 +24,8 @@ struct StagedWorker {
 /// new values are copied back when a step ends. Where parameter servers see several ranks as one
 /// worker their devices add up first, and the first of them alone has a `host` and gives the others
 /// the new values. `layout` is the host's, and the view that start() takes device_layout(layout).
-/// `host` does not pull rows (pulls_rows()) and keeps no parts. Throws DeviceError, and what `host`
+/// Rows of tables that `host` pulls for a step are copied to the device before the passes that need
+/// them; of a worker of one rank. `host` keeps no parts. Throws DeviceError, and what `host`
 /// throws.
 std::unique_ptr<GradientExchange> make_staged_exchange(std::unique_ptr<GradientExchange> host,
                                                        const ParameterLayout& layout,

@@ -1,8 +1,8 @@
 #include "executor/cuda/layers/runner.h"
 #include "executor/cuda/layers/token_blocks.h"
+#include "kernels/element_loss.h"
 #include "kernels/elementwise.h"
 #include "kernels/gate.h"
-#include "kernels/squared_error.h"
 #include "sim/base/check.h"
 
 // Layers element by element, and those that only move numbers.
@@ -184,23 +184,24 @@ class ScaleByRunner : public DeviceRunner<E> {
 };
 
 template <class E>
-class SquaredErrorRunner : public DeviceRunner<E> {
+class ElementLossRunner : public DeviceRunner<E> {
  public:
-  explicit SquaredErrorRunner(const LayerGeometry& g)
-      : batch_(g.batch), size_(elements(g.inputs[0])) {}
+  ElementLossRunner(gpu::ElementLoss kind, const LayerGeometry& g)
+      : kind_(kind), batch_(g.batch), size_(elements(g.inputs[0])) {}
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
-    check(
-        gpu::squared_error_forward(batch_, size_, m.inputs[0], pass.target, m.losses, pass.stream),
-        "squared error");
+    check(gpu::element_loss_forward(kind_, batch_, size_, m.inputs[0], pass.target, m.losses,
+                                    pass.stream),
+          "loss");
   }
   void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     if (E* dx = m.input_gradients[0])
-      check(gpu::squared_error_backward(batch_, size_, m.inputs[0], pass.target, pass.slopes, dx,
-                                        m.accumulate[0] != 0, pass.stream),
-            "squared error gradient");
+      check(gpu::element_loss_backward(kind_, batch_, size_, m.inputs[0], pass.target, pass.slopes,
+                                       dx, m.accumulate[0] != 0, pass.stream),
+            "loss gradient");
   }
 
  private:
+  gpu::ElementLoss kind_;
   std::int64_t batch_, size_;
 };
 
@@ -269,7 +270,11 @@ DeviceRunnerPtr<E> scale_by(const ScaleBy& op, const LayerGeometry& g) {
 }
 template <class E>
 DeviceRunnerPtr<E> mean_squared_error(const LayerGeometry& g) {
-  return std::make_unique<SquaredErrorRunner<E>>(g);
+  return std::make_unique<ElementLossRunner<E>>(gpu::ElementLoss::squared, g);
+}
+template <class E>
+DeviceRunnerPtr<E> sigmoid_cross_entropy(const LayerGeometry& g) {
+  return std::make_unique<ElementLossRunner<E>>(gpu::ElementLoss::logistic, g);
 }
 template <class E>
 DeviceRunnerPtr<E> input(const LayerGeometry& g) {
@@ -287,6 +292,7 @@ DeviceRunnerPtr<E> flatten(const LayerGeometry& g) {
   template DeviceRunnerPtr<E> multiply<E>(const LayerGeometry&);                         \
   template DeviceRunnerPtr<E> scale_by<E>(const ScaleBy&, const LayerGeometry&);         \
   template DeviceRunnerPtr<E> mean_squared_error<E>(const LayerGeometry&);               \
+  template DeviceRunnerPtr<E> sigmoid_cross_entropy<E>(const LayerGeometry&);            \
   template DeviceRunnerPtr<E> input<E>(const LayerGeometry&);                            \
   template DeviceRunnerPtr<E> flatten<E>(const LayerGeometry&)
 RECKON_RUN_ELEMENTS_FOR(float);

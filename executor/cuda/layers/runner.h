@@ -61,9 +61,11 @@ struct DeviceLayerMemory {
   std::int64_t input_stride = 0, output_stride = 0;
   const E* weight = nullptr;  // rounded to E; tied: the owner's
   const E* bias = nullptr;
-  // Where the first input is an InputLayer: its numbers as they came, here and on the device.
+  // Where the first input is an InputLayer, or fields of one: its numbers as they came, here and on
+  // the device; those of a sample, and the first of them that is an input.
   std::span<const float> record_here;
   const float* record = nullptr;
+  std::int64_t record_width = 0, record_first = 0;
   const E* output_gradient = nullptr;
   std::vector<E*> input_gradients;  // null: nothing before it is trained
   std::vector<char> accumulate;
@@ -123,6 +125,8 @@ DeviceRunnerPtr<E> scale_by(const ScaleBy&, const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> mean_squared_error(const LayerGeometry&);
 template <class E>
+DeviceRunnerPtr<E> sigmoid_cross_entropy(const LayerGeometry&);
+template <class E>
 DeviceRunnerPtr<E> input(const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> flatten(const LayerGeometry&);
@@ -135,6 +139,8 @@ DeviceRunnerPtr<E> global_average_pool(const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> embedding(const Embedding&, const LayerGeometry&);
 template <class E>
+DeviceRunnerPtr<E> embedding_bag(const EmbeddingBag&, const LayerGeometry&);
+template <class E>
 DeviceRunnerPtr<E> position_embedding(const PositionEmbedding&, const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> rotary(const RotaryEmbedding&, const LayerGeometry&);
@@ -146,6 +152,13 @@ DeviceRunnerPtr<E> ring_attention(const Attention&, LayerId, const LayerGeometry
 // sequence.cpp
 template <class E>
 DeviceRunnerPtr<E> select_tokens(const SelectTokens&, const LayerGeometry&);
+// records.cpp
+template <class E>
+DeviceRunnerPtr<E> select_features(const SelectFeatures&, const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> concat(const LayerGeometry&);
+template <class E>
+DeviceRunnerPtr<E> pairwise_dots(const PairwiseDots&, const LayerGeometry&);
 // cross_entropy.cpp
 template <class E>
 DeviceRunnerPtr<E> softmax_cross_entropy(const SoftmaxCrossEntropy&, const LayerGeometry&);

@@ -1,11 +1,10 @@
-#include <algorithm>
-
 #include "executor/cuda/layers/runner.h"
 #include "executor/cuda/layers/token_blocks.h"
 #include "kernels/attention/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/embedding.h"
 #include "kernels/id_groups.h"
+#include "kernels/record_id.h"
 #include "kernels/select_rows.h"
 #include "sim/base/check.h"
 
@@ -13,25 +12,30 @@
 namespace reckon::cuda::run {
 namespace {
 
+/// Sums of the vectors of `each` ids a row; 1: an embedding.
 template <class E>
-class EmbeddingRunner : public DeviceRunner<E> {
+class TableRunner : public DeviceRunner<E> {
  public:
-  EmbeddingRunner(const Embedding& op, const LayerGeometry& g)
-      : op_(op),
-        part_{.first = g.part.rows.first, .count = op.rows},
-        rows_(g.batch * rows_of(g.output)),
-        groups_(3 * rows_ + 1) {}
+  TableRunner(std::int64_t table_rows, std::int64_t width, std::int64_t each,
+              const LayerGeometry& g)
+      : table_rows_(table_rows),
+        width_(width),
+        each_(each),
+        part_{.first = g.part.rows.first, .count = table_rows},
+        of_sample_(rows_of(g.output)),
+        rows_(g.batch * of_sample_),
+        groups_(3 * rows_ * each + 1) {}
   void forward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
-    check(
-        gpu::embedding_forward(rows_, op_.width, m.record, m.weight, m.output, pass.stream, part_),
-        "embedding");
+    check(gpu::embedding_forward(rows_, width_, m.record, places(m), m.weight, m.output,
+                                 pass.stream, part_),
+          "embedding");
   }
   void backward(const DeviceLayerMemory<E>& m, const DevicePass& pass) override {
     if (m.weight_gradient == nullptr) return;
-    const GroupedIds grouped = group_own_ids(m.record_here);
+    const GroupedIds grouped = group_own_ids(m);
     if (grouped.ids.empty()) return;
     gpu::IdGroups groups{.groups = static_cast<std::int64_t>(grouped.ids.size())};
-    std::int32_t* at = groups_.data();  // (rows) ids, (rows + 1) starts, (rows) order, at most
+    std::int32_t* at = groups_.data();  // (ids) ids, (ids + 1) starts, (ids) order, at most
     const auto upload = [&](const std::vector<std::int32_t>& values) {
       check(cudaMemcpyAsync(at, values.data(), values.size() * sizeof(std::int32_t),
                             cudaMemcpyHostToDevice, pass.stream),
@@ -43,34 +47,40 @@ class EmbeddingRunner : public DeviceRunner<E> {
     groups.ids = upload(grouped.ids);
     groups.starts = upload(grouped.starts);
     groups.order = upload(grouped.order);
-    check(gpu::embedding_backward(op_.width, groups, m.output_gradient, m.weight_gradient,
-                                  pass.stream),
-          "embedding gradient");
+    check(
+        gpu::embedding_backward(width_, groups, m.output_gradient, m.weight_gradient, pass.stream),
+        "embedding gradient");
   }
 
  private:
-  /// Of this rank's rows; the last group is of all others.
-  GroupedIds group_own_ids(std::span<const float> ids) const {
-    if (part_.first == 0 && std::ranges::all_of(ids, [&](float id) { return here(id); }))
-      return group_ids(ids, op_.rows);
-    std::vector<float> own(ids.begin(), ids.end());
-    for (float& id : own)
-      id = here(id) ? id - static_cast<float>(part_.first) : static_cast<float>(op_.rows);
-    GroupedIds grouped = group_ids(own, op_.rows + 1);
-    if (!grouped.ids.empty() && grouped.ids.back() == op_.rows) {
+  gpu::IdPlaces places(const DeviceLayerMemory<E>& m) const {
+    return {.rows = of_sample_, .each = each_, .first = m.record_first, .stride = m.record_width};
+  }
+  /// Of this rank's rows of the table, each with the rows of vectors that it is added to.
+  GroupedIds group_own_ids(const DeviceLayerMemory<E>& m) const {
+    const gpu::IdPlaces ids = places(m);
+    std::vector<std::int64_t> own;
+    bool all = true;
+    for (std::int64_t row = 0; row < rows_; ++row)
+      for (std::int64_t k = 0; k < each_; ++k) {
+        const std::int64_t id =
+            record_id(m.record_here[static_cast<std::size_t>(ids.at(row) + k)]) - part_.first;
+        const bool here = id >= 0 && id < part_.count;
+        own.push_back(here ? id : table_rows_);
+        all = all && here;
+      }
+    GroupedIds grouped = group_ids(own, all ? table_rows_ : table_rows_ + 1);
+    if (!all) {  // the last group is of all others
       grouped.ids.pop_back();
       grouped.starts.pop_back();
       grouped.order.resize(static_cast<std::size_t>(grouped.starts.back()));
     }
+    for (std::int32_t& place : grouped.order) place /= static_cast<std::int32_t>(each_);
     return grouped;
   }
-  bool here(float id) const {
-    const std::int64_t row = static_cast<std::int64_t>(id) - part_.first;
-    return row >= 0 && row < part_.count;
-  }
-  Embedding op_;
+  std::int64_t table_rows_, width_, each_;
   gpu::TableRows part_;  // of the table's
-  std::int64_t rows_;
+  std::int64_t of_sample_, rows_;
   DeviceBuffer<std::int32_t> groups_;
 };
 
@@ -243,7 +253,11 @@ class SelectTokensRunner : public DeviceRunner<E> {
 
 template <class E>
 DeviceRunnerPtr<E> embedding(const Embedding& op, const LayerGeometry& g) {
-  return std::make_unique<EmbeddingRunner<E>>(op, g);
+  return std::make_unique<TableRunner<E>>(op.rows, op.width, 1, g);
+}
+template <class E>
+DeviceRunnerPtr<E> embedding_bag(const EmbeddingBag& op, const LayerGeometry& g) {
+  return std::make_unique<TableRunner<E>>(op.rows, op.width, op.ids, g);
 }
 template <class E>
 DeviceRunnerPtr<E> position_embedding(const PositionEmbedding&, const LayerGeometry& g) {
@@ -265,6 +279,7 @@ DeviceRunnerPtr<E> select_tokens(const SelectTokens& op, const LayerGeometry& g)
 
 #define RECKON_RUN_SEQUENCE_FOR(E)                                                           \
   template DeviceRunnerPtr<E> embedding<E>(const Embedding&, const LayerGeometry&);          \
+  template DeviceRunnerPtr<E> embedding_bag<E>(const EmbeddingBag&, const LayerGeometry&);   \
   template DeviceRunnerPtr<E> position_embedding<E>(const PositionEmbedding&,                \
                                                     const LayerGeometry&);                   \
   template DeviceRunnerPtr<E> rotary<E>(const RotaryEmbedding&, const LayerGeometry&);       \

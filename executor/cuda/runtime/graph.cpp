@@ -196,12 +196,25 @@ class Graph final : public DeviceGraph {
   void point_to_shared(DeviceLayerMemory<E>& memory, std::size_t i) {
     memory.scratch = scratch_.data();
     if (DeviceLoss* loss = losses_.at(i); loss != nullptr) memory.losses = loss->values.data();
-    const std::size_t source = source_of(i);
-    if (prepared_[source].record.size() > 0) memory.record = prepared_[source].record.data();
+    const Source source = source_of(i);
+    if (prepared_[source.layer].record.size() == 0) return;
+    memory.record = prepared_[source.layer].record.data();
+    memory.record_width = elements(rank_.layers[source.layer].layer.output);
+    memory.record_first = source.first;
   }
-  std::size_t source_of(std::size_t i) const {
+  /// Where a layer's first input comes from: of an input layer, or of some of its fields, which of
+  /// a sample's numbers come first.
+  struct Source {
+    std::size_t layer = 0;
+    std::int64_t first = 0;
+  };
+  Source source_of(std::size_t i) const {
     const auto& inputs = rank_.layers[i].layer.inputs;
-    return inputs.empty() ? i : index(inputs[0]);
+    if (inputs.empty()) return {i};
+    const std::size_t from = index(inputs[0]);
+    const auto* fields = std::get_if<SelectFeatures>(&rank_.layers[from].layer.op);
+    if (fields == nullptr) return {from};
+    return {index(rank_.layers[from].layer.inputs[0]), fields->first};
   }
 
   /// They may be elsewhere in each pass.
@@ -267,7 +280,7 @@ class Graph final : public DeviceGraph {
         queue_to_device(p.record.data(), std::as_bytes(numbers), pass_.stream, "copying the batch");
         p.forward.record_here = numbers;
       }
-      const std::span<const float> here = prepared_[source_of(i)].forward.record_here;
+      const std::span<const float> here = prepared_[source_of(i).layer].forward.record_here;
       p.forward.record_here = p.late.record_here = here;
     }
     losses_.set_targets(batch.targets, pass_.stream);

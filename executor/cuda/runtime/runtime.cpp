@@ -72,8 +72,9 @@ class DeviceRuntime final : public StepRuntime {
 
 std::unique_ptr<StepRuntime> make_device_runtime(const ModelGraph& model, RuntimeOptions options,
                                                  DevicePrecision precision, cudaStream_t stream) {
-  auto own = std::make_unique<DeviceParameters>(parameter_layout(model), std::vector<ZeroBlock>(),
-                                                0, precision, stream);
+  const ParameterLayout layout = options.layout ? *options.layout : parameter_layout(model);
+  auto own =
+      std::make_unique<DeviceParameters>(layout, std::vector<ZeroBlock>(), 0, precision, stream);
   DeviceParameters& parameters = *own;
   auto graph = make_device_graph(model, options, parameters, {}, precision, stream);
   return std::make_unique<DeviceRuntime>(std::move(own), parameters, std::move(graph));

@@ -6,6 +6,7 @@
 #include "executor/data/input_meter.h"
 #include "executor/data/sources.h"
 #include "executor/data/tokens/token_array.h"
+#include "kernels/record_id.h"
 
 // Sequences out of one long array: sample i holds the tokens [i T, i T + T], of which the first T
 // go in and the last T come out.
@@ -72,7 +73,7 @@ class TokenWindows final : public DataSource {
       if (id < 0 || id >= vocabulary_)
         store_->damaged(array_.object, first + static_cast<std::int64_t>(t) * each,
                         fmt::format("token {}, the model's vocabulary has {}", id, vocabulary_));
-      if (t < in.size()) in[t] = static_cast<float>(id);
+      if (t < in.size()) in[t] = record_number(id);
       if (t > 0) out[t - 1] = static_cast<float>(id);
     }
     meter_.count(processor_time() - begin);

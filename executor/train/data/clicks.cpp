@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "executor/train/data/formats.h"
+#include "kernels/record_id.h"
 #include "sim/base/random.h"
 
 namespace reckon::data {
@@ -67,7 +68,7 @@ class ClickSource final : public DataSource {
         double of_field = 0;
         for (std::int64_t i = ids.first; i < ids.first + ids.count; ++i) {
           const std::int64_t id = draws_[range](stream) - 1;
-          values[static_cast<std::size_t>(i)] = static_cast<float>(id);
+          values[static_cast<std::size_t>(i)] = record_number(id);
           of_field += taste(range, id);
         }
         score += of_field / std::sqrt(double(ids.count));

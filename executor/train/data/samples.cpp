@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/record_id.h"
 #include "sim/base/check.h"
 #include "sim/base/random.h"
 
@@ -39,9 +40,10 @@ float nearly_normal(std::uint64_t bits) {
   return static_cast<float>(2 * sum - kTwiceMean) * kScale;
 }
 
-/// In [0, below), below < 2^32.
+/// An id in [0, below), below < 2^32.
 float whole(std::uint64_t bits, std::int64_t below) {
-  return static_cast<float>((bits >> 32) * static_cast<std::uint64_t>(below) >> 32);
+  const std::uint64_t id = (bits >> 32) * static_cast<std::uint64_t>(below) >> 32;
+  return record_number(static_cast<std::int64_t>(id));
 }
 
 /// `first` numbers the field's values among the sample's.

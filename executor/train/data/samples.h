@@ -10,7 +10,8 @@
 // What one sample holds for a model: the seam between data and network.
 namespace reckon {
 
-/// Elements [first, first + count) are whole numbers in [0, below): ids or classes.
+/// Elements [first, first + count) are whole numbers in [0, below): ids or classes, as
+/// record_number() makes them (kernels/record_id.h).
 struct IdRange {
   std::int64_t first = 0, count = 0, below = 0;
 };

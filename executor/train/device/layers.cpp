@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/model/shapes.h"
 
 namespace reckon {
@@ -17,11 +19,25 @@ bool has_rows_of_experts(const Layer& layer, std::span<const Layer> layers) {
   return true;
 }
 
+/// The input of the model, or some of its fields.
+bool is_input(const Layer& layer, std::span<const Layer> layers) {
+  if (std::holds_alternative<InputLayer>(layer.op)) return true;
+  return std::holds_alternative<SelectFeatures>(layer.op) &&
+         std::holds_alternative<InputLayer>(layers[index(layer.inputs[0])].op);
+}
+
+bool repeats_an_input(const Layer& layer) {
+  std::vector<LayerId> inputs = layer.inputs;
+  std::ranges::sort(inputs);
+  return std::ranges::adjacent_find(inputs) != inputs.end();
+}
+
 }  // namespace
 
 std::string reason_not_on_device(const Layer& layer, std::span<const Layer> layers) {
   const auto input = [&](std::size_t k) -> const Layer& { return layers[index(layer.inputs[k])]; };
   constexpr const char* kNone = "";
+  const bool reads_input = !layer.inputs.empty() && is_input(input(0), layers);
   return std::visit(
       overloaded{
           [&](const Conv2d&) { return kNone; },
@@ -30,10 +46,17 @@ std::string reason_not_on_device(const Layer& layer, std::span<const Layer> laye
                        ? "drops rows of experts, whose order is another there"
                        : kNone;
           },
-          [&](const Embedding&) {
-            return std::holds_alternative<InputLayer>(input(0).op) ? kNone
-                                                                   : "does not read the input";
+          [&](const Embedding&) { return reads_input ? kNone : "does not read the input"; },
+          [&](const EmbeddingBag&) { return reads_input ? kNone : "does not read the input"; },
+          [&](const SelectFeatures&) { return kNone; },
+          [&](const Concat&) { return kNone; },
+          [&](const PairwiseDots& d) {
+            constexpr std::int64_t kMost = 64;  // vectors, of kernels/pairwise_dots.h
+            return d.vectors > kMost         ? "has more than 64 vectors"
+                   : repeats_an_input(layer) ? "reads one layer twice"
+                                             : kNone;
           },
+          [&](const SigmoidCrossEntropy&) { return kNone; },
           [&](const Attention& a) {
             return a.alibi ? "has ALiBi" : a.head_width > 256 ? "has heads wider than 256" : kNone;
           },
@@ -65,6 +88,7 @@ std::string reason_not_on_device(const Layer& layer, std::span<const Layer> laye
 
 bool is_device_loss(const LayerOp& op) {
   return std::holds_alternative<SoftmaxCrossEntropy>(op) ||
+         std::holds_alternative<SigmoidCrossEntropy>(op) ||
          std::holds_alternative<MeanSquaredError>(op);
 }
 
@@ -92,8 +116,8 @@ Diagnostics cannot_run_on_device(const ModelGraph& model) {
                       .hint = "--device cpu trains it"});
   }
   if (loss_weights(model).empty())
-    errors.push_back({.what = "the model does not end in softmax cross entropies and squared "
-                              "errors, or sums of them: it cannot be trained on a device",
+    errors.push_back({.what = "the model does not end in cross entropies and squared errors, or "
+                              "sums of them: it cannot be trained on a device",
                       .hint = "--device cpu trains it"});
   return errors;
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "kernels/record_id.h"
 #include "sim/model/shapes.h"
 
 namespace reckon {
@@ -15,16 +16,20 @@ std::string reason_not_to_run(const Layer& layer, std::span<const Layer> layers)
   if (only_simulated(layer.op)) return "has no code that trains it";
   if (layer.four_bit) return "has weights of four bits";
   if (layer.tied_to && std::holds_alternative<Conv2d>(layer.op)) return "shares its kernels";
-  constexpr std::int64_t kExactIds = std::int64_t{1} << 24;  // of a float
   const auto input = [&](std::size_t k) -> const Shape& {
     return layers[index(layer.inputs[k])].output;
   };
   const auto rows = [](std::int64_t count) {
-    return count > kExactIds ? fmt::format("has {} rows, more than 2^24", count) : std::string();
+    return count > kMostIds ? fmt::format("has {} rows, more than {}", count, kMostIds)
+                            : std::string();
+  };
+  const auto classes = [](std::int64_t count) {
+    constexpr std::int64_t kExact = std::int64_t{1} << 24;  // of a float
+    return count > kExact ? fmt::format("has {} classes, more than 2^24", count) : std::string();
   };
   return std::visit(overloaded{[&](const Embedding& e) { return rows(e.rows); },
                                [&](const EmbeddingBag& e) { return rows(e.rows); },
-                               [&](const SoftmaxCrossEntropy& s) { return rows(s.classes); },
+                               [&](const SoftmaxCrossEntropy& s) { return classes(s.classes); },
                                [&](const BatchNorm&) -> std::string {
                                  return input(0).size() == 2 ? "normalises tokens" : "";
                                },

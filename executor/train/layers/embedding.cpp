@@ -1,14 +1,15 @@
 #include <algorithm>
 
 #include "executor/train/layers/factories.h"
+#include "kernels/record_id.h"
 #include "sim/base/check.h"
 
-// Tables of vectors. Ids travel as numbers, exact in a float below 2^24.
+// Tables of vectors. Ids travel as numbers of the sample (kernels/record_id.h).
 namespace reckon::run {
 namespace {
 
 std::int64_t id_of(double value, std::int64_t rows) {
-  const auto id = static_cast<std::int64_t>(value);
+  const std::int64_t id = record_id(static_cast<float>(value));
   RECKON_CHECK(id >= 0);  // the data has been checked against the model
   RECKON_CHECK(id < rows);
   return id;

@@ -2,7 +2,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "executor/train/data/samples.h"
+#include "executor/train/layers/cannot_run.h"
 #include "executor/train/pulled_tables.h"
+#include "kernels/record_id.h"
 #include "sim/model/zoo/builder.h"
 #include "sim/model/zoo/records.h"
 
@@ -29,11 +32,11 @@ class NamingExchange final : public GradientExchange {
 };
 
 /// A table of which the same numbers are read by `other`, too: a second table where it is one.
-ModelGraph two_readers(std::int64_t first, std::int64_t count, bool table) {
+ModelGraph two_readers(std::int64_t first, std::int64_t count, bool table, std::int64_t rows = 50) {
   LayerList net(8);
   const LayerId record = net.add("record", InputLayer{}, std::vector<LayerId>{});
   const LayerId ids = net.add("ids", SelectFeatures{1, 2}, record);
-  const LayerId looked_up = net.add("table", EmbeddingBag{50, 4, 2}, ids);
+  const LayerId looked_up = net.add("table", EmbeddingBag{rows, 4, 2}, ids);
   const LayerId others = net.add("others", SelectFeatures{first, count}, record);
   const LayerId other = table ? net.add("other", EmbeddingBag{70, 4, count}, others)
                               : net.add("other", Linear{count, 4}, others);
@@ -78,6 +81,35 @@ TEST_CASE("ids of a batch become places of rows, and tables that read the same i
   REQUIRE(exchange.named.size() == 2);
   for (const auto& [room, rows] : exchange.named)
     CHECK(rows == std::map<std::int64_t, std::size_t>{{49, 0}, {7, 1}, {3, 2}});
+}
+
+TEST_CASE("a table may have more rows than a float counts") {
+  const ModelGraph model = two_readers(0, 1, false, 48'937'457);  // the largest of MLPerf's DLRM
+  REQUIRE(cannot_run(model).empty());
+  TablePlaces tables(model, pulled_layout(model, 2));
+  const std::int64_t even = 40'000'000, odd = 40'000'001;  // the same float
+  const std::vector<float> record{1, record_number(odd), record_number(even), 2,
+                                  3, record_number(7),   record_number(odd),  4};
+  NamingExchange exchange;
+  const BatchView placed = tables.pull({.inputs = {record}}, 2, exchange);
+  CHECK(std::vector<float>(placed.inputs[0].begin(), placed.inputs[0].end()) ==
+        std::vector<float>{1, 0, 1, 2, 3, 2, 0, 4});
+  REQUIRE(exchange.named.size() == 1);
+  CHECK(exchange.named.begin()->second ==
+        std::map<std::int64_t, std::size_t>{{odd, 0}, {even, 1}, {7, 2}});
+  // Synthetic records name rows beyond the 2^24th.
+  SampleBatch batch(sample_format(model), 1);
+  int beyond = 0;
+  for (std::int64_t k = 0; k < 100; ++k) {
+    fill_synthetic(sample_format(model), 5, k, batch, 0);
+    for (const std::size_t at : {std::size_t{1}, std::size_t{2}}) {
+      const std::int64_t id = record_id(batch.input(0, 0)[at]);
+      REQUIRE(id >= 0);
+      REQUIRE(id < 48'937'457);
+      beyond += id > (std::int64_t{1} << 24) ? 1 : 0;
+    }
+  }
+  CHECK(beyond > 100);  // two thirds of 200
 }
 
 TEST_CASE("numbers that are ids of a table and something else, too, are refused") {
