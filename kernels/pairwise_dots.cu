@@ -12,7 +12,9 @@ constexpr int kStride = kColumns + 1;
 constexpr int kPairs = kMostVectors * (kMostVectors - 1) / 2;
 constexpr int kPairsEach = (kPairs + kThreads - 1) / kThreads;
 
-constexpr std::int64_t pairs_of(std::int64_t vectors) { return vectors * (vectors - 1) / 2; }
+__device__ inline int pairs_of(const PairShape& s) {
+  return static_cast<int>(s.vectors * (s.vectors - 1) / 2);
+}
 
 /// Columns [first, first + columns) of a sample's vectors.
 template <class E>
@@ -30,7 +32,7 @@ template <class E>
 __global__ void dots_kernel(PairShape s, VectorsOfPairs<const E> x, E* y) {
   __shared__ float shared[kMostVectors * kStride];
   const std::int64_t b = blockIdx.x;
-  const int pairs = static_cast<int>(pairs_of(s.vectors)), thread = static_cast<int>(threadIdx.x);
+  const int pairs = pairs_of(s), thread = static_cast<int>(threadIdx.x);
   int of[kPairsEach];  // the first vector of each of the thread's pairs
   float sums[kPairsEach] = {};
   for (int k = 0, i = 1; k < kPairsEach; ++k) {
@@ -60,7 +62,7 @@ __global__ void gradient_kernel(PairShape s, VectorsOfPairs<const E> x, const E*
   __shared__ float shared[kMostVectors * kStride];
   __shared__ float slopes[kPairs];
   const std::int64_t b = blockIdx.x;
-  const int pairs = static_cast<int>(pairs_of(s.vectors)), vectors = static_cast<int>(s.vectors);
+  const int pairs = pairs_of(s), vectors = static_cast<int>(s.vectors);
   for (int k = static_cast<int>(threadIdx.x); k < pairs; k += kThreads)
     slopes[k] = to_float(dy[b * pairs + k]);
   for (std::int64_t first = 0; first < s.width; first += kColumns) {

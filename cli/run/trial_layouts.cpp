@@ -167,11 +167,12 @@ std::string announcement(const std::vector<LayoutRun>& runs, const TrialCommandO
   for (const LayoutRun& run : runs)
     if (run.row.reason.empty()) all += Seconds{run.forecast.time_seconds.p50};
   const PlannedPool& pool = *computing_pools(runs.front().artifact.plan).front();
-  const std::string where =
-      pool.accelerator ? fmt::format("on the plan's {}; without them it may take far longer (each "
-                                     "layout until --timeout {})",
-                                     pool.accelerator->name, format_duration(options.timeout))
-                       : "here";
+  const std::string where = pool.accelerator
+                                ? fmt::format(
+                                      "on the plan's {}; without them it may take far longer (each "
+                                      "layout until --timeout {})",
+                                      pool.accelerator->name, format_duration(options.timeout))
+                                : "here";
   std::string text = fmt::format("{} layouts, {} steps each: about {} {}", runs.size(),
                                  options.steps, format_duration(all), where);
   if (options.usd_per_hour)

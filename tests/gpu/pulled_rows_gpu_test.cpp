@@ -13,7 +13,7 @@ using namespace reckon;
 
 namespace {
 
-constexpr std::int64_t kBatch = 8, kSteps = 5;
+constexpr std::int64_t kPulling = 8, kPullingSteps = 5;
 
 /// Plain SGD in the host's memory, which holds whole tables and gives out the rows that are named.
 class HeldTables final : public GradientExchange {
@@ -81,10 +81,10 @@ class HeldTables final : public GradientExchange {
 };
 
 /// Two passes a step; by name.
-std::map<std::string, std::vector<float>> trained(bool on_device) {
+std::map<std::string, std::vector<float>> trained_by(bool on_device) {
   const ModelGraph model = test::small_recommender();
-  const ParameterLayout layout = pulled_layout(model, kBatch);
-  const RuntimeOptions passes{.batch = kBatch / 2, .seed = 3, .layout = layout};
+  const ParameterLayout layout = pulled_layout(model, kPulling);
+  const RuntimeOptions passes{.batch = kPulling / 2, .seed = 3, .layout = layout};
   Workers workers(1);
   std::unique_ptr<GradientExchange> exchange = std::make_unique<HeldTables>(layout);
   std::unique_ptr<StepRuntime> runtime;
@@ -95,12 +95,12 @@ std::map<std::string, std::vector<float>> trained(bool on_device) {
     runtime = make_cpu_runtime(model, passes, workers);
   }
   const auto data = open_data({.format = DataFormat::clicks}, {}, model, 9, 256, 1.1);
-  OptimizerSettings settings;
+  PlannedOptimizer settings;
   settings.learning_rate = 0.5;
   Trainer trainer(model,
-                  {.share = {.global_batch = kBatch, .first_of_step = 0, .own = kBatch},
-                   .micro_batch = kBatch / 2,
-                   .steps = kSteps,
+                  {.share = {.global_batch = kPulling, .first_of_step = 0, .own = kPulling},
+                   .micro_batch = kPulling / 2,
+                   .steps = kPullingSteps,
                    .seed = 4,
                    .optimizer = settings,
                    .optimizer_buffers = 1},
@@ -120,7 +120,7 @@ std::map<std::string, std::vector<float>> trained(bool on_device) {
 
 TEST_CASE("a device with the rows of a step alone takes the steps of the CPU, to rounding") {
   require_device();
-  const auto here = trained(false), there = trained(true);
+  const auto here = trained_by(false), there = trained_by(true);
   REQUIRE(here.size() == 8);
   REQUIRE(there.size() == here.size());
   for (const auto& [name, values] : here) {

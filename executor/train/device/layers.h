@@ -13,8 +13,7 @@ namespace reckon {
 std::string reason_not_on_device(const Layer& layer, std::span<const Layer> layers);
 
 /// Of a loss that is a sum of losses, each perhaps scaled: by layer what it counts in it, and so do
-/// the sums; 0: no part of it. Empty: the model does not end in such a one of losses that devices
-/// know.
+/// the sums; 0: no part of it.
 std::vector<double> loss_weights(const ModelGraph& model);  // factors
 /// Is it a loss itself, not a sum of losses?
 bool is_device_loss(const LayerOp& op);
