@@ -136,12 +136,13 @@ bool goes_on_in_pods(const Plan& plan) {
 Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes, WatchedPods watched) {
   const PlannedWorkload& job = plan.only_job();
   Problems problems;
-  const bool goes_on = watched == WatchedPods::yes && goes_on_in_pods(plan);
-  if (job.restart && job.restart->kind != RestartKind::full && !goes_on) {
-    const char* where = watched == WatchedPods::no
-                            ? "under reckon run --on kubernetes they do"
-                            : "pods of one rank each, on CPUs, without parameter servers and "
-                              "with checkpoints in the storage alone, do";
+  const bool would_go_on = goes_on_in_pods(plan);
+  if (job.restart && job.restart->kind != RestartKind::full &&
+      !(would_go_on && watched == WatchedPods::yes)) {
+    const char* where = would_go_on ? "under reckon run --on kubernetes they do"
+                                    : "pods of one rank each, on CPUs, without parameter servers "
+                                      "and with checkpoints in the storage alone, do under reckon "
+                                      "run --on kubernetes";
     problems.add(fmt::format("pods of reckon-worker do not restart {} here: after a loss all of "
                              "them start again from the last checkpoint; {}",
                              to_text(job.restart->kind), where),

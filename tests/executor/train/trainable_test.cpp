@@ -117,6 +117,8 @@ TEST_CASE("ways to go on after a loss: what the worker has not, and what pods ha
       format(restarts_otherwise_in_pods(nodes, true, WatchedPods::yes)),
       Contains("do not restart elastic here") && Contains("checkpoints in the storage alone"));
   CHECK(!trains_in_watched_pods(nodes, true));
+  CHECK_THAT(format(restarts_otherwise_in_pods(nodes, true)),
+             Contains("do under reckon run --on kubernetes"));
   CHECK_THAT(format(cannot_train(restarts("kind: elastic, batch: scaled"))),
              Contains("accumulate the whole global batch") && Contains("batch: fixed"));
   CHECK(cannot_train(restarts("kind: full")).empty());
