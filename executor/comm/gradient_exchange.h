@@ -26,10 +26,23 @@ struct ParameterRange {
   std::size_t first = 0, count = 0;
 };
 
+/// What a rank waits for within passes: sums of gradients, and parameters that other ranks have.
+struct ExchangeWaits {
+  Seconds gradients{}, parameters{};
+
+  Seconds total() const { return gradients + parameters; }
+  ExchangeWaits& operator+=(const ExchangeWaits& more) {
+    gradients += more.gradients;
+    parameters += more.parameters;
+    return *this;
+  }
+};
+
 /// Wall time of one step's exchange on this rank, in the simulator's words.
 struct ExchangeTimes {
   Seconds communication{};                  // all of it, hidden or not
   Seconds exposed_communication{};          // after the backward pass had ended
+  Seconds gathering{};                      // of that: for parameters, not for gradients
   Seconds push{}, pull{}, wait{}, apply{};  // parameter server: by phase; else 0 but apply
   Bytes sent{};                             // by this rank, payload
   /// Asynchronous parameter servers: others' updates between this rank's pull and its own update,
@@ -100,7 +113,7 @@ class GradientExchange {
   /// Before each backward pass: those of the pass before may still be on their way.
   virtual void begin_backward() {}
   /// How long the thread that computes has waited in passes since the last call.
-  virtual Seconds take_waited() { return {}; }
+  virtual ExchangeWaits take_waited() { return {}; }
   /// The gradients of `range` are final; called in the last (micro-)batch's backward pass (or in
   /// every one's), last layer first, from the thread that computes, every trained parameter once.
   /// May begin to send; returns at once. The gradients of `range` may not be touched until

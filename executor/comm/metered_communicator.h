@@ -13,6 +13,15 @@ struct CommunicationTaken {
   Bytes sent{};
 };
 
+/// By what the ranks share of the model.
+struct ModelExchanges {
+  CommunicationTaken tensor, context, expert;
+
+  CommunicationTaken all() const {
+    return {tensor.time + context.time + expert.time, tensor.sent + context.sent + expert.sent};
+  }
+};
+
 /// Hands each call on to `group` and adds what it took to `taken`. Both must outlive it. A sum is
 /// counted as a ring's, 2 (n - 1) / n of the values [Patarasuk & Yuan 2009], which is also what
 /// each rank sends where sums are direct.

@@ -12,7 +12,7 @@ class SteppedZero : public ZeroExchange, protected ZeroParts {
   bool exchanges_every_pass() const override { return options_.stage >= 2; }
   void scaled_by(double scale, std::int64_t skipped) override { steps().scaled_by(scale, skipped); }
   void begin_backward() override { steps().begin_backward(); }
-  Seconds take_waited() override { return steps().take_waited(); }
+  ExchangeWaits take_waited() override { return steps().take_waited(); }
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override {
     return steps().finish_step(step, learning_rate);
   }

@@ -15,7 +15,7 @@ ZeroSteps::ZeroSteps(ZeroParts& parts, const ZeroOptions& options, Communicator&
 }
 
 void ZeroSteps::begin_backward() {
-  if (options_.stage >= 2) waited_ += queue_.wait_for_all();
+  if (options_.stage >= 2) waited_.gradients += queue_.wait_for_all();
 }
 
 bool ZeroSteps::gradients_ready(std::size_t block, std::size_t count) {
@@ -34,7 +34,7 @@ void ZeroSteps::all_ready(std::size_t block) {
   }
   const std::int64_t ticket = queue_.push([this, block] { parts_.reduce(block); });
   // Who keeps no whole gradients has no more than two blocks' of them.
-  if (options_.stage >= 2) waited_ += queue_.wait(std::exchange(reduction_, ticket));
+  if (options_.stage >= 2) waited_.gradients += queue_.wait(std::exchange(reduction_, ticket));
 }
 
 void ZeroSteps::prefetch(std::size_t block) {
@@ -60,7 +60,7 @@ ExchangeTimes ZeroSteps::finish_step(std::int64_t step, double learning_rate) {
   queue_.wait_for_all();
   const auto reduced = Clock::now();
   const std::optional<double> scale = clip();
-  Seconds gathering = Clock::now() - reduced;  // the norm's sum
+  const Seconds norm = Clock::now() - reduced;
   for (std::size_t k = 0; k < blocks_.size(); ++k) {
     RECKON_CHECK(blocks_[k].ready == 0);  // every gradient was named
     if (blocks_[k].trained == 0) continue;
@@ -71,11 +71,12 @@ ExchangeTimes ZeroSteps::finish_step(std::int64_t step, double learning_rate) {
     times.apply += updated - begin;
     if (!scale || options_.stage >= 3) continue;
     parts_.gather_updated(k);
-    gathering += Clock::now() - updated;
+    times.gathering += Clock::now() - updated;
   }
   times.skipped = !scale;
-  times.communication = queue_.take_busy() + gathering;
-  times.exposed_communication = (reduced - backward_end) + gathering;
+  const Seconds behind = norm + times.gathering;
+  times.communication = queue_.take_busy() + behind;
+  times.exposed_communication = (reduced - backward_end) + behind;
   times.sent = std::exchange(sent_, {});
   return times;
 }

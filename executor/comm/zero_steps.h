@@ -43,7 +43,7 @@ class ZeroSteps {
 
   void scaled_by(double scale, std::int64_t skipped) { scaling_ = {scale, skipped}; }
   void begin_backward();
-  Seconds take_waited() { return std::exchange(waited_, {}); }
+  ExchangeWaits take_waited() { return std::exchange(waited_, {}); }
   /// Gradients of so many of the block's elements are final, in this pass. True: of all of them,
   /// and all_ready() is to be called.
   bool gradients_ready(std::size_t block, std::size_t count);
@@ -51,7 +51,7 @@ class ZeroSteps {
   ExchangeTimes finish_step(std::int64_t step, double learning_rate);
 
   void prefetch(std::size_t block);
-  void wait_for(std::size_t block) { waited_ += queue_.wait(blocks_[block].gather); }
+  void wait_for(std::size_t block) { waited_.parameters += queue_.wait(blocks_[block].gather); }
   /// Until the thread rests.
   Seconds wait_for_all() { return queue_.wait_for_all(); }
   /// By that thread, before what it is asked for later.
@@ -74,7 +74,7 @@ class ZeroSteps {
   std::vector<Block> blocks_;
   std::vector<std::size_t> waiting_;  // without overlap: for the end of the backward pass
   std::int64_t reduction_ = 0;        // the last one's ticket
-  Seconds waited_{};
+  ExchangeWaits waited_;
   Bytes sent_{};     // the work queue's, until it is waited for
   WorkQueue queue_;  // last: it uses all others
 };

@@ -118,7 +118,7 @@ class GraphRuntime {
   Crossing crossing_out() { return crossing_at(part_.end); }
 
   /// What passes since the last call took of exchanges with ranks that share the model.
-  CommunicationTaken take_exchanged() { return groups_.take(); }
+  ModelExchanges take_exchanged() { return groups_.take(); }
 
   std::vector<RunningStatistics<T>> running_statistics();
 

@@ -6,12 +6,7 @@ namespace reckon {
 
 PassTimes StepRuntime::run_passes(const StepPasses& passes) {
   PassTimes times;
-  const auto exchanging = [&] {
-    const CommunicationTaken taken = take_exchanged();
-    times.exchanging += taken.time;
-    times.sent += taken.sent;
-    return taken.time;
-  };
+  const auto exchanging = [&] { return times.add(take_exchanged()); };
   take_exchanged();  // of evaluations
   Lap lap;
   begin_step();
@@ -22,16 +17,17 @@ PassTimes StepRuntime::run_passes(const StepPasses& passes) {
     if (counts) batch = passes.load();
     times.data_wait += lap.next();
     const double loss = forward(batch, passes.position(counts ? k : k - 1), true);
-    const Seconds waited_forward = passes.take_waited();
-    times.forward += lap.next() - waited_forward - exchanging();
+    const ExchangeWaits waited_forward = passes.take_waited();
+    times.forward += lap.next() - waited_forward.total() - exchanging();
     passes.check(loss);
     if (counts) times.loss += loss / static_cast<double>(passes.count);
     const bool exchanged = passes.exchanged_every_pass || k + 1 == passes.count;
     passes.begin_backward();
     backward(counts ? passes.scale : 0, exchanged ? passes.ready : nullptr);
-    const Seconds waited_backward = passes.take_waited();
-    times.backward += lap.next() - waited_backward - exchanging();
-    times.waited += waited_forward + waited_backward;
+    const ExchangeWaits waited_backward = passes.take_waited();
+    times.backward += lap.next() - waited_backward.total() - exchanging();
+    times.waited += waited_forward;
+    times.waited += waited_backward;
   }
   return times;
 }

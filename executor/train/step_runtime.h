@@ -24,19 +24,34 @@ struct StepPasses {
   std::function<void()> begin_backward;  // before each backward pass
   /// Of the gradients of the last micro-batch, or of every one's.
   std::function<void(ParameterRange)> ready;
-  std::function<Seconds()> take_waited;    // for the exchange, within passes
-  std::function<void(double loss)> check;  // of a micro-batch; throws where it is no number
+  std::function<ExchangeWaits()> take_waited;  // for the exchange, within passes
+  std::function<void(double loss)> check;      // of a micro-batch; throws where it is no number
 };
 
-/// What they took. Where a runtime waits for other stages of its pipeline is in none of the times.
+/// What they took. None of the times is in another.
 struct PassTimes {
   /// Mean of the micro-batches'. Of a pipeline its last stage has it, times the stages, the others
   /// have 0: so the mean over all ranks is that of all samples.
   double loss = 0;
   Seconds data_wait{}, forward{}, backward{};
-  Seconds waited{};      // for the exchange
-  Seconds exchanging{};  // with ranks that share the model, other stages: what this thread does
-  Bytes sent{};          // in `exchanging`
+  ExchangeWaits waited;       // for the exchange
+  ModelExchanges exchanging;  // with ranks that share the model
+  Seconds sending{};       // to other stages of the pipeline: what this thread does
+  Seconds bubble{};           // for messages of other stages, their way among it
+  Bytes sent{};               // in `exchanging` and `sending`
+
+  /// Adds what passes exchanged; its time.
+  Seconds add(const ModelExchanges& more) {
+    const auto both = [](CommunicationTaken& to, const CommunicationTaken& from) {
+      to.time += from.time;
+      to.sent += from.sent;
+    };
+    both(exchanging.tensor, more.tensor);
+    both(exchanging.context, more.context);
+    both(exchanging.expert, more.expert);
+    sent += more.all().sent;
+    return more.all().time;
+  }
 };
 
 class StepRuntime {
@@ -59,7 +74,7 @@ class StepRuntime {
 
   /// What passes since the last call took of exchanges with ranks that share the model; the times
   /// of forward() and backward() have it in them.
-  virtual CommunicationTaken take_exchanged() { return {}; }
+  virtual ModelExchanges take_exchanged() { return {}; }
 
   /// begin_step(), and then a step's passes: here a forward and a backward pass of each
   /// micro-batch.

@@ -167,8 +167,18 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
   scale_done(m);
   updates_done_ = m.exchange.next_step;
   under_way_ = false;
-  m.exchange.communication += passes.exchanging;
-  m.exchange.exposed_communication += passes.waited + passes.exchanging;
+  m.exchange.communication += passes.exchanging.all().time + passes.sending;
+  m.waits = {.gradients = m.exchange.exposed_communication - m.exchange.gathering +
+                          passes.waited.gradients,
+             .parameters = m.exchange.gathering + passes.waited.parameters,
+             .tensor = passes.exchanging.tensor.time,
+             .context = passes.exchanging.context.time,
+             .expert = passes.exchanging.expert.time,
+             .pipeline = passes.sending,
+             .bubble = passes.bubble};
+  const Seconds in_passes =
+      passes.waited.total() + passes.exchanging.all().time + passes.sending;
+  m.exchange.exposed_communication += in_passes;
   m.exchange.sent += passes.sent;
   if (!hooks.mean_loss) return m;
   Lap lap;
@@ -178,6 +188,7 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
     const Seconds agreed = lap.next();
     m.exchange.communication += agreed;
     m.exchange.exposed_communication += agreed;
+    m.waits.gradients += agreed;
   }
   return m;
 }

@@ -12,6 +12,7 @@
 #include "executor/train/pulled_tables.h"
 #include "executor/train/records/progress.h"
 #include "executor/train/step_runtime.h"
+#include "sim/measurement/measurements.h"
 #include "sim/scenario/plan.h"
 
 // The training loop of one rank: data, forward, backward, exchange, measurement, checkpoint, stop.
@@ -63,6 +64,7 @@ struct StepMeasurement {
   Seconds data_wait{}, forward{}, backward{};
   Seconds checkpoint{};    // of the save behind this one; not known in TrainerHooks::record
   ExchangeTimes exchange;  // its `apply` is the optimizer
+  StepWaits waits;         // of its exposed communication, and the bubble
   /// Of reading ahead, since the step before was measured; nullopt: the source does not say.
   std::optional<InputWork> input;
 };

@@ -225,6 +225,7 @@ void Session::record(const StepMeasurement& m) {
                .samples = m.samples,
                .loss = m.loss,
                .delay = waits_for_nobody() ? std::optional(x.delay) : std::nullopt};
+  if (!with_servers()) r.waits = m.waits;
   r.other = rest_of(r);
   own_ = own_time(r);
   add_input(m.input, r);

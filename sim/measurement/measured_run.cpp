@@ -40,16 +40,20 @@ MeasuredQuantity median_of(Measured what, std::span<const double> values) {
   return q;
 }
 
+/// A stage cannot tell how long a message that it waits for was on its way: what stages hand on and
+/// wait for is one part.
 struct PartOfStep {
   Measured what;
-  Seconds StepRecord::*part;
+  Seconds (*of)(const StepRecord&);
 };
-constexpr std::array<PartOfStep, 5> kParts{
-    {{Measured::step, &StepRecord::seconds},
-     {Measured::compute, &StepRecord::compute},
-     {Measured::update, &StepRecord::update},
-     {Measured::exchange, &StepRecord::exposed_communication},
-     {Measured::other, &StepRecord::other}}};
+constexpr std::array<PartOfStep, 6> kParts{
+    {{Measured::step, [](const StepRecord& s) { return s.seconds; }},
+     {Measured::compute, [](const StepRecord& s) { return s.compute; }},
+     {Measured::update, [](const StepRecord& s) { return s.update; }},
+     {Measured::exchange,
+      [](const StepRecord& s) { return s.exposed_communication - s.waits.pipeline; }},
+     {Measured::stages, [](const StepRecord& s) { return s.waits.pipeline + s.waits.bubble; }},
+     {Measured::other, [](const StepRecord& s) { return s.other - s.waits.bubble; }}}};
 
 /// Robust: from the median absolute deviation, which is 0.6745 standard deviations of a normal law.
 double spread_of(const std::vector<double>& values) {
@@ -64,7 +68,7 @@ std::vector<MeasuredQuantity> quantities_of_steps(std::span<const StepRecord> st
   for (const auto& [what, part] : kParts) {
     std::vector<double> values;
     for (const StepRecord& s : steps)
-      if ((s.*part).count() > 0) values.push_back((s.*part).count());
+      if (part(s).count() > 0) values.push_back(part(s).count());
     // What most steps have none of is not a part of a step.
     if (values.size() * 2 > steps.size()) quantities.push_back(median_of(what, values));
   }
@@ -206,6 +210,8 @@ std::string_view to_text(Measured q) {
       return "update";
     case Measured::exchange:
       return "exchange";
+    case Measured::stages:
+      return "stages";
     case Measured::other:
       return "other";
     case Measured::save:

@@ -17,7 +17,8 @@ enum class Measured {
   step,      // one optimizer step, all of it
   compute,   // of it: forward and backward
   update,    // of it: the optimizer
-  exchange,  // of it: what the worker waited for others
+  exchange,  // of it: what the worker waited for others, but for other stages
+  stages,    // of it: handing on to and waiting for other stages of a pipeline
   other,     // of it: the worker's own time outside all that
   save,      // for which one checkpoint stops training
   start,     // from the process's begin to its first step, without the restore

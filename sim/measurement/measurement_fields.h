@@ -50,6 +50,13 @@ void for_each_field(R& r, F&& f) {
   f("input_seconds", r.input);
   f("update_seconds", r.update);
   f("other_seconds", r.other);
+  f("gradients_seconds", r.waits.gradients);
+  f("parameters_seconds", r.waits.parameters);
+  f("tensor_seconds", r.waits.tensor);
+  f("context_seconds", r.waits.context);
+  f("expert_seconds", r.waits.expert);
+  f("pipeline_seconds", r.waits.pipeline);
+  f("bubble_seconds", r.waits.bubble);
   f("push_seconds", r.push);
   f("pull_seconds", r.pull);
   f("wait_seconds", r.wait);

@@ -33,8 +33,15 @@ constexpr std::array<std::string_view, 11> kLaterKeys{
     "other_seconds", "plan_digest",  "planned_digest",    "delay_updates",
     "data",          "read_samples", "skipped_samples",   "read_bytes",
     "read_seconds",  "spent_usd",    "decode_cpu_seconds"};
+/// StepWaits: of most layouts nearly all are 0, which is not written.
+constexpr std::array<std::string_view, 7> kWaitKeys{
+    "gradients_seconds", "parameters_seconds", "tensor_seconds", "context_seconds",
+    "expert_seconds",    "pipeline_seconds",   "bubble_seconds"};
+bool is_wait(std::string_view key) {
+  return std::find(kWaitKeys.begin(), kWaitKeys.end(), key) != kWaitKeys.end();
+}
 bool came_later(std::string_view key) {
-  return std::find(kLaterKeys.begin(), kLaterKeys.end(), key) != kLaterKeys.end();
+  return is_wait(key) || std::find(kLaterKeys.begin(), kLaterKeys.end(), key) != kLaterKeys.end();
 }
 
 // ---- values to JSON and back; read() is false where the value is of the wrong kind
@@ -287,7 +294,8 @@ std::string to_json(const MeasurementRecord& record) {
       [&](const auto& r) {
         for_each_field(r, [&](const char* key, const auto& value) {
           Json written = write(value);
-          if (!written.is_null() || !came_later(key)) json[key] = std::move(written);
+          const bool nothing = written.is_null() || (is_wait(key) && written == 0.0);
+          if (!nothing || !came_later(key)) json[key] = std::move(written);
         });
       },
       record);

@@ -51,6 +51,17 @@ struct RunRecord {
   std::string data;  // where its samples were: a path, s3://BUCKET/KEY, or "": they were made up
 };
 
+/// What a rank waited for others for in a step, by what it waited for, in the forecast's words
+/// (ExposedCommunication of sim/step/step.h). But for the bubble all of it is exposed
+/// communication.
+struct StepWaits {
+  Seconds gradients{};   // all-reduce or ZeRO's reduce-scatter; the loss, and whether to go on
+  Seconds parameters{};  // ZeRO's all-gathers
+  Seconds tensor{}, context{}, expert{};  // within passes, with ranks that share the model
+  Seconds pipeline{};  // handing activations and their gradients to the stages beside
+  Seconds bubble{};    // for messages of the stages beside, their way among it
+};
+
 /// One optimizer step as one rank saw it.
 struct StepRecord {
   std::int64_t attempt = 0;
@@ -62,7 +73,10 @@ struct StepRecord {
   // end has none of them.
   Seconds compute{}, communication{}, input{}, update{};
   Seconds exposed_communication{};          // of gradients, then of the loss and whether to go on
-  Seconds other{};                          // the worker's own: its loop, its records
+  Seconds other{};                          // the worker's own, its loop, its records; the bubble
+  /// Of the communication and of `other`; all 0 with parameter servers, and of a program that does
+  /// not say.
+  StepWaits waits;
   Seconds push{}, pull{}, wait{}, apply{};  // parameter server: by phase; else 0
   Bytes sent{};                             // by this rank, payload
   std::int64_t samples = 0;                 // of all ranks

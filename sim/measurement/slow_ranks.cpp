@@ -25,7 +25,7 @@ double middle_of(std::vector<double> values) {
 }  // namespace
 
 Seconds own_time(const StepRecord& step) {
-  return step.compute + step.input + step.update + step.other;
+  return step.compute + step.input + step.update + step.other - step.waits.bubble;
 }
 
 std::string to_text(const SlowRank& rank, std::size_t others) {

@@ -225,7 +225,7 @@ ExchangeTimes OffloadedShardingExchange::finish_step(std::int64_t step, double l
   ExchangeTimes times = DeviceZero::finish_step(step, learning_rate);
   if (replicas_.size() > 1) return times;
   times.apply += std::exchange(times.exposed_communication, {});
-  times.communication = {};
+  times.communication = times.gathering = {};
   return times;
 }
 

@@ -53,7 +53,7 @@ class CrossEntropyRunner : public DeviceRunner<E> {
   void add_up_tokens(float* means, const DevicePass& pass) const {
     check(gpu::scale<float>(means, share_, means, false, batch_, pass.stream), "losses");
     const int ranks = pass.context->size();
-    timed(pass, Bytes{2.0 * double(batch_) * sizeof(float) * (ranks - 1) / ranks}, [&] {
+    timed(pass.taken->context, Bytes{2.0 * double(batch_) * sizeof(float) * (ranks - 1) / ranks}, [&] {
       pass.context->queue_all_reduce({means, static_cast<std::size_t>(batch_)}, pass.stream);
     });
   }

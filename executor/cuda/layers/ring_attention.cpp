@@ -187,7 +187,7 @@ class RingAttentionRunner : public DeviceRunner<E> {
     swaps[static_cast<std::size_t>((own + 1) % ranks)].out = std::as_bytes(std::span(out, values));
     swaps[static_cast<std::size_t>((own + ranks - 1) % ranks)].in =
         std::as_writable_bytes(std::span(in, values));
-    timed(pass, Bytes{double(values * sizeof(T))},
+    timed(pass.taken->context, Bytes{double(values * sizeof(T))},
           [&] { pass.context->queue_swaps(swaps, stream); });
   }
 

@@ -33,22 +33,22 @@ struct DevicePass {
   DeviceGroup* context = nullptr;        // of ranks that share the tokens of a sample; null: one
   DeviceGroup* expert = nullptr;         // of ranks that share experts out; null: one
   Communicator* expert_hosts = nullptr;  // the same ranks
-  CommunicationTaken* taken = nullptr;   // of exchanges with them
+  ModelExchanges* taken = nullptr;       // of exchanges with them
 };
 
 /// Notes what an exchange takes, in which this rank sends so much.
 template <class Exchange>
-void timed(const DevicePass& pass, Bytes sent, Exchange run) {
+void timed(CommunicationTaken& taken, Bytes sent, Exchange run) {
   const auto begin = std::chrono::steady_clock::now();
   run();
-  pass.taken->time += std::chrono::steady_clock::now() - begin;
-  pass.taken->sent += sent;
+  taken.time += std::chrono::steady_clock::now() - begin;
+  taken.sent += sent;
 }
 /// Asks the tensor ranks' group for one, of which this rank sends `each` floats to each of the
 /// others.
 template <class Exchange>
 void timed_exchange(const DevicePass& pass, std::int64_t each, Exchange run) {
-  timed(pass, Bytes{double(each) * (pass.tensor->size() - 1) * sizeof(float)},
+  timed(pass.taken->tensor, Bytes{double(each) * (pass.tensor->size() - 1) * sizeof(float)},
         [&] { run(*pass.tensor); });
 }
 

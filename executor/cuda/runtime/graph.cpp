@@ -115,7 +115,7 @@ class Graph final : public DeviceGraph {
       copy_to_device(there, here, bytes);
     });
   }
-  CommunicationTaken take_exchanged() override { return std::exchange(taken_, {}); }
+  ModelExchanges take_exchanged() override { return std::exchange(taken_, {}); }
   Bytes activation_memory() const override {
     return Bytes{static_cast<double>(memory_.size()) * sizeof(E)};
   }
@@ -330,7 +330,7 @@ class Graph final : public DeviceGraph {
   DeviceBuffer<std::byte> scratch_;
   DeviceBuffer<std::int32_t> masked_;
   std::vector<Cut> in_, out_;
-  CommunicationTaken taken_;
+  ModelExchanges taken_;
   std::optional<OwnStream> round_;
   DevicePass pass_;
 };

@@ -42,7 +42,7 @@ class DeviceGraph {
   virtual void statistics_to_host() = 0;
   virtual void statistics_to_device() = 0;
 
-  virtual CommunicationTaken take_exchanged() = 0;
+  virtual ModelExchanges take_exchanged() = 0;
   virtual Bytes activation_memory() const = 0;
 };
 

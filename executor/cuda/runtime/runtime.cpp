@@ -42,7 +42,7 @@ class DeviceRuntime final : public StepRuntime {
   void backward(double scale, const std::function<void(ParameterRange)>& ready) override {
     graph_->backward(scale, ready);
   }
-  CommunicationTaken take_exchanged() override { return graph_->take_exchanged(); }
+  ModelExchanges take_exchanged() override { return graph_->take_exchanged(); }
   std::span<float> values() override { return parameters_.host(); }
   std::vector<RunningStatistics<float>> running_statistics() override {
     return graph_->running_statistics();

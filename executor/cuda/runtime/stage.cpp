@@ -25,7 +25,7 @@ class DevicePart final : public PartRuntime {
   std::vector<RunningStatistics<float>> running_statistics() override {
     return graph_->running_statistics();
   }
-  CommunicationTaken take_exchanged() override { return graph_->take_exchanged(); }
+  ModelExchanges take_exchanged() override { return graph_->take_exchanged(); }
   Bytes activation_memory() const override { return graph_->activation_memory(); }
 
  private:

@@ -39,7 +39,7 @@ class PagedRuntime final : public ShardedRuntime {
   void backward(double scale, const std::function<void(ParameterRange)>& ready) override {
     runtime_.backward(values_.span(), gradients_.span(), scale, ready);
   }
-  CommunicationTaken take_exchanged() override { return runtime_.take_exchanged(); }
+  ModelExchanges take_exchanged() override { return runtime_.take_exchanged(); }
   std::span<float> values() override { return values_.span(); }
   std::vector<RunningStatistics<float>> running_statistics() override {
     return runtime_.running_statistics();

@@ -12,18 +12,19 @@ namespace reckon {
 class MeteredGroups {
  public:
   explicit MeteredGroups(const ModelGroups& groups)
-      : groups_{metered(groups.tensor), metered(groups.context), metered(groups.expert)} {}
+      : groups_{metered(groups.tensor, taken_->tensor), metered(groups.context, taken_->context),
+                metered(groups.expert, taken_->expert)} {}
 
   const ModelGroups& groups() const { return groups_; }
-  CommunicationTaken take() { return std::exchange(*taken_, {}); }
+  ModelExchanges take() { return std::exchange(*taken_, {}); }
 
  private:
-  Communicator* metered(Communicator* group) {
+  Communicator* metered(Communicator* group, CommunicationTaken& taken) {
     if (group == nullptr || group->size() == 1) return group;
-    return all_.emplace_back(make_metered_communicator(*group, *taken_)).get();
+    return all_.emplace_back(make_metered_communicator(*group, taken)).get();
   }
 
-  std::unique_ptr<CommunicationTaken> taken_ = std::make_unique<CommunicationTaken>();
+  std::unique_ptr<ModelExchanges> taken_ = std::make_unique<ModelExchanges>();
   std::vector<std::unique_ptr<Communicator>> all_;
   ModelGroups groups_;
 };

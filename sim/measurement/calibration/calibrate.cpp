@@ -171,7 +171,7 @@ namespace {
 /// Parts of a step, which say nothing more where all of it is a row of evidence.
 bool is_of_step(Measured q) {
   return q == Measured::step || q == Measured::compute || q == Measured::update ||
-         q == Measured::exchange || q == Measured::other;
+         q == Measured::exchange || q == Measured::stages || q == Measured::other;
 }
 
 /// The plan that was run: all of it, or one worker by itself, as a trial runs it. nullopt: neither

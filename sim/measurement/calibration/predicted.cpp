@@ -46,7 +46,9 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
     case Measured::update:
       return step.update.count();
     case Measured::exchange:
-      return step.exposed_communication.count();
+      return (step.exposed_communication - step.exposed.pipeline).count();
+    case Measured::stages:
+      return (step.exposed.pipeline + step.bubble).count();
     case Measured::other:
       return step.host.count();
     case Measured::save:

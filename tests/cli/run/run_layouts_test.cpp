@@ -1,5 +1,6 @@
 #include <signal.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -43,6 +44,10 @@ std::string job_text(const Family& family, const std::string& strategy, int work
          std::to_string(workers) + "}\n";
 }
 
+constexpr std::array kWaits{&StepWaits::gradients, &StepWaits::parameters, &StepWaits::tensor,
+                            &StepWaits::context,   &StepWaits::expert,     &StepWaits::pipeline,
+                            &StepWaits::bubble};
+
 constexpr const char* kLayoutsRun =
     "--retries 100 --retry-delay 0s --replications 20 --checkpoint-steps 10 ";
 
@@ -80,11 +85,27 @@ void check_against_one(const Family& family,
     CHECK(largest(run_to_end(w, name + ".yaml", name), expected) < kBound);
     const auto read = read_measurement_log(w.path(name) / "measurements.jsonl");
     REQUIRE(read);
+    StepWaits all;
     for (const StepRecord& s : read->steps) {
       const Seconds parts = s.compute + s.exposed_communication + s.input + s.update + s.other;
       CHECK(parts.count() == Approx(s.seconds.count()).margin(1e-9));
       CHECK(s.sent.v > 0);
+      const StepWaits& x = s.waits;
+      const Seconds exposed =
+          x.gradients + x.parameters + x.tensor + x.context + x.expert + x.pipeline;
+      CHECK(exposed.count() == Approx(s.exposed_communication.count()).margin(1e-9));
+      CHECK(x.bubble <= s.other + Seconds{1e-9});
+      for (Seconds StepWaits::*part : kWaits) all.*part += x.*part;
     }
+    // What a layout has nothing of is not waited for.
+    const auto has = [&](const char* word) { return strategy.find(word) != std::string::npos; };
+    CHECK(all.gradients.count() > 0);
+    CHECK((all.parameters.count() > 0) == has("zero_stage"));
+    CHECK((all.tensor.count() > 0) == has("tensor"));
+    CHECK((all.context.count() > 0) == has("context"));
+    CHECK((all.expert.count() > 0) == has("expert"));
+    CHECK((all.pipeline.count() > 0) == has("pipeline"));
+    CHECK((all.bubble.count() > 0) == has("pipeline"));
   }
 }
 

@@ -149,7 +149,7 @@ class Watched final : public ZeroExchange {
   void take_block(std::size_t k) override { look(), to_->take_block(k); }
   bool exchanges_every_pass() const override { return to_->exchanges_every_pass(); }
   void begin_backward() override { to_->begin_backward(); }
-  Seconds take_waited() override { return to_->take_waited(); }
+  ExchangeWaits take_waited() override { return to_->take_waited(); }
   void gradient_ready(ParameterRange range) override { look(), to_->gradient_ready(range); }
   ExchangeTimes finish_step(std::int64_t step, double rate) override {
     return to_->finish_step(step, rate);

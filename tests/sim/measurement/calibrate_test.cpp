@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <filesystem>
 
 #include "sim/scenario/yaml/scenario_yaml.h"
 #include "support/shipped_catalog.h"
@@ -146,6 +147,44 @@ TEST_CASE("what a worker takes outside the parts of a step is its own number, an
   REQUIRE(lay_over(calibrated, *c).empty());
   CHECK(step_of(run.scenario, calibrated).step / step_of(run.scenario, slow).step ==
         Approx(1).epsilon(0.03));
+}
+
+TEST_CASE("what a stage waits for the others is no worker's own time") {
+  ScenarioFile file = read_scenario(std::filesystem::path(RECKON_SOURCE_DIR) / "scenarios" /
+                                    "small-gpt-pipeline-cpu.yaml")
+                          .value();
+  const StepEstimate said = step_of(file, catalog());
+  REQUIRE(said.bubble > 10 * said.host);
+  // As the worker measures it: the bubble has the way of what is waited for in it.
+  StepRecord step;
+  step.seconds = said.step;
+  step.compute = said.compute;
+  step.update = said.update;
+  step.waits.gradients = said.exposed_communication - said.exposed.pipeline;
+  step.waits.pipeline = Seconds{1e-5};
+  step.waits.bubble = said.bubble + said.exposed.pipeline - step.waits.pipeline;
+  step.exposed_communication = step.waits.gradients + step.waits.pipeline;
+  step.other = said.host + step.waits.bubble;
+  Measurements measured;
+  for (std::int64_t k = 0; k < 60; ++k) {
+    step.step = k;
+    step.at += step.seconds;
+    measured.steps.push_back(step);
+  }
+  measured.runs.emplace_back();
+  const MeasuredRun run = measured_run("pipeline", std::move(file), measured);
+  const auto of = [&](Measured what) {
+    const auto found = std::ranges::find(run.quantities, what, &MeasuredQuantity::what);
+    return found == run.quantities.end() ? 0 : found->value;
+  };
+  CHECK(of(Measured::stages) == Approx((said.bubble + said.exposed.pipeline).count()));
+  CHECK(of(Measured::other) == Approx(said.host.count()));
+  const auto found = calibrate({&run, 1}, catalog(), *make_fluid_network());
+  REQUIRE(found);
+  // All is as forecast: so stay the numbers.
+  const Correction* between = correction_of(*found, "operations/host.cpu_step_s");
+  CHECK((between == nullptr ||
+         between->calibrated.value == Approx(between->catalog.value).epsilon(0.2)));
 }
 
 TEST_CASE("what decoding and reading samples took corrects the data set and the store") {

@@ -49,6 +49,8 @@ TEST_CASE("every kind of record is read as it was written, digit for digit") {
   step.at = Seconds{1.0 / 3};
   step.sent = Bytes{123456789};
   step.other = Seconds{0.0023};
+  step.waits.tensor = Seconds{0.25};
+  step.waits.bubble = Seconds{0.125};
   step.read_samples = 128;
   step.skipped_samples = 1;
   step.read_bytes = Bytes{14'080'000};
@@ -301,6 +303,14 @@ TEST_CASE("steps of the first version, without their rest, are read") {
   CHECK(read->steps.at(0).update == Seconds{0.5});
   CHECK(read->damaged.empty());
   CHECK(parse_measurements("x", line)->damaged.empty());  // a line of a pod's log
+}
+
+TEST_CASE("what a step did not wait for is not in its line") {
+  StepRecord step = step_record(0, 0, 1);
+  CHECK(to_json(step).find("bubble_seconds") == std::string::npos);
+  step.waits.bubble = Seconds{0.5};
+  CHECK(to_json(step).find("\"bubble_seconds\":0.5,") != std::string::npos);
+  CHECK(to_json(step).find("tensor_seconds") == std::string::npos);
 }
 
 TEST_CASE("the rest of a step is what none of its parts has, and never less than nothing") {

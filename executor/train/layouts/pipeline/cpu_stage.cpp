@@ -44,7 +44,7 @@ class CpuPart final : public PartRuntime {
   std::vector<RunningStatistics<float>> running_statistics() override {
     return runtime_.running_statistics();
   }
-  CommunicationTaken take_exchanged() override { return runtime_.take_exchanged(); }
+  ModelExchanges take_exchanged() override { return runtime_.take_exchanged(); }
   Bytes activation_memory() const override { return runtime_.activation_memory(); }
 
  private:

@@ -35,7 +35,7 @@ class PartRuntime {
 
   /// What passes begin with, and end with.
   virtual std::vector<RunningStatistics<float>> running_statistics() = 0;
-  virtual CommunicationTaken take_exchanged() = 0;
+  virtual ModelExchanges take_exchanged() = 0;
   virtual Bytes activation_memory() const = 0;
 };
 

@@ -97,7 +97,9 @@ class PipelineRuntime final : public StepRuntime {
     return compute_->exchanged_layout().slots[weight.slot];
   }
   void lend(const TiedWeight& weight);
+  void begin_step(PassTimes& times);
   void send(Communicator& by, std::span<const std::byte> bytes, int to, PassTimes& times) const;
+  static void receive(Communicator& by, std::span<std::byte> bytes, int from, PassTimes& times);
 
   const ModelGraph& model_;
   const Layout layout_;

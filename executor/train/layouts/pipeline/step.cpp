@@ -6,25 +6,18 @@
 #include "sim/base/check.h"
 
 namespace reckon {
-namespace {
-
-Seconds exchanged_in(PartRuntime& runtime, PassTimes& times) {
-  const CommunicationTaken taken = runtime.take_exchanged();
-  times.exchanging += taken.time;
-  times.sent += taken.sent;
-  return taken.time;
-}
-
-}  // namespace
-
 /// Gradients are zero, and copies are what their owners have.
 void PipelineRuntime::begin_step() {
+  PassTimes not_wanted;
+  begin_step(not_wanted);
+}
+void PipelineRuntime::begin_step(PassTimes& times) {
   compute_->begin_step();
   for (const TiedWeight& w : lent_) lend(w);
   std::vector<float> theirs;
   for (const TiedWeight& w : borrowed_) {
     theirs.resize(compute_->layout().slots[w.slot].count);
-    peers_.onward.receive(std::as_writable_bytes(std::span(theirs)), w.other);
+    receive(peers_.onward, std::as_writable_bytes(std::span(theirs)), w.other, times);
     compute_->set_value(w.slot, theirs);
   }
   loaded_ = 0;
@@ -47,7 +40,7 @@ void PipelineRuntime::lend(const TiedWeight& weight) {
 PassTimes PipelineRuntime::run_passes(const StepPasses& passes) {
   RECKON_CHECK(passes.count == layout_.micro_batches);
   PassTimes times;
-  begin_step();
+  begin_step(times);
   for (const PipelinePass& pass : passes_of_stage(layout_, stage_)) {
     if (pass.forward)
       run_forward(pass, passes, times);
@@ -55,8 +48,10 @@ PassTimes PipelineRuntime::run_passes(const StepPasses& passes) {
       run_backward(pass, passes, times);
   }
   sum_tied(passes, times);
+  Lap lap;
   peers_.onward.finish_sends();
   peers_.back.finish_sends();
+  times.sending += lap.next();
   return times;
 }
 
@@ -95,16 +90,17 @@ void PipelineRuntime::run_forward(const PipelinePass& pass, const StepPasses& pa
   PartRuntime& runtime = *flight.runtime;
   if (!part.first) {
     const auto in = runtime.crossing_in();
-    for (const std::span<std::byte> values : in.values) peers_.onward.receive(values, before());
+    for (const std::span<std::byte> values : in.values)
+      receive(peers_.onward, values, before(), times);
   }
   const BatchView& batch = part.needs_data ? batch_of(pass.micro_batch, passes, times) : no_data_;
   copy_statistics(part, runtime, false);
   if (walk_) walk_->begin_pass(part.forward);
   Lap lap;
   const double loss = runtime.forward(batch, passes.position(pass.micro_batch));
-  const Seconds waited = passes.take_waited();
+  const ExchangeWaits waited = passes.take_waited();
   times.waited += waited;
-  times.forward += lap.next() - waited - exchanged_in(runtime, times);
+  times.forward += lap.next() - waited.total() - times.add(runtime.take_exchanged());
   copy_statistics(part, runtime, true);
   if (part.last) {
     passes.check(loss);
@@ -122,8 +118,15 @@ void PipelineRuntime::send(Communicator& by, std::span<const std::byte> bytes, i
   Lap lap;
   by.start_send(bytes, to);
   by.finish_sends(4 * kTensors * std::size_t(layout_.pipeline) * std::size_t(layout_.interleave));
-  times.exchanging += lap.next();
+  times.sending += lap.next();
   times.sent += Bytes{double(bytes.size())};
+}
+
+void PipelineRuntime::receive(Communicator& by, std::span<std::byte> bytes, int from,
+                              PassTimes& times) {
+  Lap lap;
+  by.receive(bytes, from);
+  times.bubble += lap.next();
 }
 
 bool PipelineRuntime::is_lent(ParameterRange range) const {
@@ -149,7 +152,7 @@ void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& p
   if (!part.last) {
     const auto out = runtime.crossing_out();
     for (const std::span<std::byte> gradients : out.gradients)
-      if (!gradients.empty()) peers_.back.receive(gradients, next());
+      if (!gradients.empty()) receive(peers_.back, gradients, next(), times);
   }
   Lap lap;
   passes.begin_backward();
@@ -167,8 +170,8 @@ void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& p
       if (!waits_for_copies(range)) passes.ready(range);
     };
   runtime.backward(passes.scale, ready);
-  const Seconds waited = passes.take_waited();
-  times.backward += lap.next() - waited - exchanged_in(runtime, times);
+  const ExchangeWaits waited = passes.take_waited();
+  times.backward += lap.next() - waited.total() - times.add(runtime.take_exchanged());
   times.waited += waited;
   if (!part.first) {
     const auto in = runtime.crossing_in();
@@ -191,7 +194,7 @@ void PipelineRuntime::sum_tied(const StepPasses& passes, PassTimes& times) {
   std::vector<float> theirs;
   for (const TiedWeight& w : lent_) {
     theirs.resize(compute_->layout().slots[w.slot].count);
-    peers_.back.receive(std::as_writable_bytes(std::span(theirs)), w.other);
+    receive(peers_.back, std::as_writable_bytes(std::span(theirs)), w.other, times);
     compute_->add_gradient(w.slot, theirs);
   }
   for (const ParameterRange& range : std::exchange(held_back_, {})) passes.ready(range);
