@@ -36,7 +36,7 @@ struct PassTimes {
   Seconds data_wait{}, forward{}, backward{};
   ExchangeWaits waited;       // for the exchange
   ModelExchanges exchanging;  // with ranks that share the model
-  Seconds sending{};       // to other stages of the pipeline: what this thread does
+  Seconds sending{};          // to other stages of the pipeline: what this thread does
   Seconds bubble{};           // for messages of other stages, their way among it
   Bytes sent{};               // in `exchanging` and `sending`
 

@@ -168,16 +168,15 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
   updates_done_ = m.exchange.next_step;
   under_way_ = false;
   m.exchange.communication += passes.exchanging.all().time + passes.sending;
-  m.waits = {.gradients = m.exchange.exposed_communication - m.exchange.gathering +
-                          passes.waited.gradients,
+  m.waits = {.gradients =
+                 m.exchange.exposed_communication - m.exchange.gathering + passes.waited.gradients,
              .parameters = m.exchange.gathering + passes.waited.parameters,
              .tensor = passes.exchanging.tensor.time,
              .context = passes.exchanging.context.time,
              .expert = passes.exchanging.expert.time,
              .pipeline = passes.sending,
              .bubble = passes.bubble};
-  const Seconds in_passes =
-      passes.waited.total() + passes.exchanging.all().time + passes.sending;
+  const Seconds in_passes = passes.waited.total() + passes.exchanging.all().time + passes.sending;
   m.exchange.exposed_communication += in_passes;
   m.exchange.sent += passes.sent;
   if (!hooks.mean_loss) return m;

@@ -156,6 +156,16 @@ void read_step(ForecastReader& in, SaidForecast& f) {
   f.communication = Seconds{in.number("/step/communication_seconds")};
   f.parts.compute = Seconds{in.number("/step/compute_seconds")};
   f.parts.exposed_communication = Seconds{in.number("/step/exposed_communication_seconds")};
+  const auto waits = [&](const char* key) {
+    return in.has(key) ? Seconds{in.number(key)} : Seconds{};
+  };
+  f.waits = {.gradients = waits("/step/exposed_seconds/gradients"),
+             .parameters = waits("/step/exposed_seconds/parameters"),
+             .tensor = waits("/step/exposed_seconds/tensor"),
+             .context = waits("/step/exposed_seconds/context"),
+             .expert = waits("/step/exposed_seconds/expert"),
+             .pipeline = waits("/step/exposed_seconds/pipeline"),
+             .bubble = waits("/step/bubble_seconds")};
   f.says_update = in.has("/step/update_seconds");
   if (f.says_update) {
     f.parts.update = Seconds{in.number("/step/update_seconds")};

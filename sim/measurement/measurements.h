@@ -72,8 +72,8 @@ struct StepRecord {
   // compute + exposed communication + input + update + other = seconds. Who only tells when steps
   // end has none of them.
   Seconds compute{}, communication{}, input{}, update{};
-  Seconds exposed_communication{};          // of gradients, then of the loss and whether to go on
-  Seconds other{};                          // the worker's own, its loop, its records; the bubble
+  Seconds exposed_communication{};  // of gradients, then of the loss and whether to go on
+  Seconds other{};                  // the worker's own, its loop, its records; the bubble
   /// Of the communication and of `other`; all 0 with parameter servers, and of a program that does
   /// not say.
   StepWaits waits;

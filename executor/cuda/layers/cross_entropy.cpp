@@ -53,9 +53,10 @@ class CrossEntropyRunner : public DeviceRunner<E> {
   void add_up_tokens(float* means, const DevicePass& pass) const {
     check(gpu::scale<float>(means, share_, means, false, batch_, pass.stream), "losses");
     const int ranks = pass.context->size();
-    timed(pass.taken->context, Bytes{2.0 * double(batch_) * sizeof(float) * (ranks - 1) / ranks}, [&] {
-      pass.context->queue_all_reduce({means, static_cast<std::size_t>(batch_)}, pass.stream);
-    });
+    timed(pass.taken->context, Bytes{2.0 * double(batch_) * sizeof(float) * (ranks - 1) / ranks},
+          [&] {
+            pass.context->queue_all_reduce({means, static_cast<std::size_t>(batch_)}, pass.stream);
+          });
   }
   void add_up_classes(const DevicePass& pass) {
     const std::int64_t rows = batch_ * rows_, ranks = pass.tensor->size();

@@ -42,7 +42,8 @@ void ExpertRoute::plan(const MixtureShape& shape, const E* scores, const DeviceP
   if (pass.expert_hosts == nullptr) {
     traffic_.plan_alone(std::move(samples), shape.experts);
   } else {
-    timed(pass.taken->expert, {}, [&] { traffic_.plan(*pass.expert_hosts, std::move(samples), shape.experts); });
+    timed(pass.taken->expert, {},
+          [&] { traffic_.plan(*pass.expert_hosts, std::move(samples), shape.experts); });
   }
   upload(pass);
 }
@@ -109,7 +110,8 @@ void ExpertRoute::swap(std::int64_t width, const E* own_out, E* own_in, const E*
     if (r != pass.expert->rank()) sent += count_of(swaps.back().out.size());
     from += theirs;
   }
-  timed(pass.taken->expert, Bytes{double(sent)}, [&] { pass.expert->queue_swaps(swaps, pass.stream); });
+  timed(pass.taken->expert, Bytes{double(sent)},
+        [&] { pass.expert->queue_swaps(swaps, pass.stream); });
 }
 
 template <class E>

@@ -13,6 +13,9 @@
 namespace reckon {
 namespace {
 
+constexpr std::array kStepWaits{&StepWaits::gradients, &StepWaits::parameters, &StepWaits::tensor,
+                                &StepWaits::context,   &StepWaits::expert,     &StepWaits::pipeline,
+                                &StepWaits::bubble};
 constexpr double kWorthSaying = 0.01;  // of the forecast's whole
 
 /// Steps at steady state: of those that the result rests on, all but the first of each start.
@@ -112,6 +115,30 @@ class Differ {
       diff_.spans.push_back(
           {std::string(part.name), said_parts_.*part.time, run_parts_.*part.time});
     }
+    add_waits();
+  }
+
+  /// Where there is more to wait for than gradients.
+  void add_waits() {
+    StepWaits run;
+    for (Seconds StepWaits::*part : kStepWaits)
+      for (const StepRecord& s : steady_) run.*part += s.waits.*part / double(steady_.size());
+    const auto stages = [](const StepWaits& w) { return w.pipeline + w.bubble; };
+    const auto others = [&](const StepWaits& w) {
+      return w.parameters + w.tensor + w.context + w.expert + stages(w);
+    };
+    if (others(run).count() <= 0) return;
+    const auto row = [&](const char* name, Seconds said, Seconds took) {
+      if (said.count() > 0 || took.count() > 0)
+        diff_.spans.push_back({fmt::format("step.waits.{}", name), said, took});
+    };
+    const StepWaits& said = forecast_.waits;
+    row("gradients", said.gradients, run.gradients);
+    row("parameters", said.parameters, run.parameters);
+    row("tensor", said.tensor, run.tensor);
+    row("context", said.context, run.context);
+    row("expert", said.expert, run.expert);
+    row("stages", stages(said), stages(run));
   }
 
   bool waits_for_servers() const { return mean_part_of(steady_, &StepRecord::push).count() > 0; }

@@ -22,6 +22,7 @@ struct SaidForecast {
   Quantiles time_seconds;
   Seconds step{}, communication{};
   StepParts parts;           // of the step
+  StepWaits waits;           // of it; pipeline: with the way of what the bubble waits for
   bool says_update = false;  // else input and update are in `parts.other`, as the file is older
   double goodput = 0;        // mean share of the time, 0..1
   std::array<double, kBadputCauses> badput{};                 // shares of the time
@@ -40,7 +41,8 @@ Expected<SaidForecast> parse_forecast(std::string_view file, std::string_view te
 /// forecast's step, which has its assumptions at their medians.
 struct DiffSpan {
   /// "step", "step.compute", "training", a Badput, "other", "time"; "step.median" is the run's
-  /// median step, beside the mean one.
+  /// median step, beside the mean one. Of a layout that cuts state or model "step.waits.tensor" and
+  /// the like, whose "stages" is what stages hand on and wait for.
   std::string name;
   Seconds forecast{}, run{};
   /// forecast / run - 1; nullopt: the run has none of it

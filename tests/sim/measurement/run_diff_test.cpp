@@ -59,6 +59,27 @@ TEST_CASE("a run that went as forecast lies within the interval") {
   CHECK(!span_of(*diff, "lost_work").error());
 }
 
+TEST_CASE("what a layout waits for lies beside what was forecast of it") {
+  std::string text = kForecast;
+  text.replace(
+      text.find("\"input_seconds\":0.1"), 19,
+      "\"input_seconds\":0.1,\"bubble_seconds\":0.2,\"exposed_seconds\":{\"gradients\":0.1,"
+      "\"parameters\":0,\"tensor\":0.25,\"context\":0,\"expert\":0,\"pipeline\":0.15}");
+  Measurements run = run_of(5, 2);
+  const auto plain = diff_run(*parse_forecast("f.json", text), run, "run");
+  REQUIRE(plain);
+  for (const DiffSpan& s : plain->spans) CHECK(s.name.find("waits") == std::string::npos);
+  for (StepRecord& s : run.steps)
+    s.waits = {.tensor = Seconds{0.5}, .pipeline = Seconds{0.05}, .bubble = Seconds{0.25}};
+  const auto diff = diff_run(*parse_forecast("f.json", text), run, "run");
+  REQUIRE(diff);
+  CHECK(span_of(*diff, "step.waits.gradients").forecast == Seconds{0.1});
+  CHECK(span_of(*diff, "step.waits.tensor").error() == Approx(-0.5));
+  CHECK(span_of(*diff, "step.waits.stages").forecast.count() == Approx(0.35));
+  CHECK(span_of(*diff, "step.waits.stages").run.count() == Approx(0.3));
+  for (const DiffSpan& s : diff->spans) CHECK(s.name != "step.waits.context");
+}
+
 TEST_CASE("goodput and lost work of a run lie beside what was forecast of them") {
   std::string text = kForecast;
   text.insert(text.find("\"goodput\""),
