@@ -30,7 +30,7 @@ Expected<std::string> started(const LauncherFile& file, const LaunchLayout& layo
     throw UsageError(fmt::format("--as {} needs --image NAME, an image with {}", options.as,
                                  to_text(framework)));
   KubernetesExport how = manifest_of(options);
-  how.as = *as == Starter::jobset ? JobShape::jobset : JobShape::pytorchjob;
+  how.as = from_text<JobShape>(to_text(*as)).value();  // they have the same words
   return launcher_manifests(file, layout, options.program,
                             for_cluster(artifact_of(loaded, options.files[1], options), catalog),
                             how, loaded.file.places);

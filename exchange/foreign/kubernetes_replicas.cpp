@@ -47,7 +47,7 @@ class ManifestReader {
       mistakes_.push_back(
           {Severity::error,
            {from, 0, 0},
-           "no Job, JobSet, TFJob, PyTorchJob or Pod is in it",
+           "no Job, JobSet, TFJob, PyTorchJob, TrainingRuntime or Pod is in it",
            out_.others.empty() ? "" : fmt::format("it has: {}", fmt::join(out_.others, ", "))});
     if (!mistakes_.empty()) return tl::unexpected(std::move(mistakes_));
     return std::move(out_);
@@ -68,6 +68,8 @@ class ManifestReader {
       add(file, name.empty() ? "pod" : name, role_of(name), 1, root);
     } else if (kind == "JobSet") {
       read_job_set(file, spec);
+    } else if (kind == "TrainingRuntime") {
+      read_job_set(file, file.map(file.map(spec, "template"), "spec"));
     } else if (kind == "TFJob") {
       read_operator(file, file.map(spec, "tfReplicaSpecs"));
     } else if (kind == "PyTorchJob") {

@@ -24,7 +24,8 @@ struct ReplicasOfJob {
 };
 
 /// The ranks of the one job that a file of manifests is of: Jobs, a JobSet, a TFJob, a PyTorchJob,
-/// and StatefulSets of parameter servers; or a List of such, as kubectl prints it.
+/// a TrainingRuntime, and StatefulSets of parameter servers; or a List of such, as kubectl prints
+/// it.
 Expected<ReplicasOfJob> replicas_of_manifests(std::string_view text, const std::string& file,
                                               const Catalog& catalog);
 

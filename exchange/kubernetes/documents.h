@@ -34,5 +34,11 @@ void add_jobs(std::vector<Json>& documents, const Job& job);
 Json job_set(const Job& job);
 Json pytorch_job(const Job& job);
 Json tf_job(const Job& job);
+/// A launcher, whose mpirun starts the program in the workers over ssh. The image has Open MPI, an
+/// sshd and the user mpiuser, as mpi-operator's base images have them.
+Json mpi_job(const Job& job);
+/// The job's own runtime, which has its pods, and the job of it: Kubeflow Trainer v2.
+Json training_runtime(const Job& job);
+Json train_job(const Job& job);
 
 }  // namespace reckon::kubernetes

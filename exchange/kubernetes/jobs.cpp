@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "exchange/kubernetes/documents.h"
+#include "exchange/literal_word.h"
 
 // The job itself in each JobShape.
 namespace reckon::kubernetes {
@@ -122,6 +123,88 @@ Json pytorch_job(const Job& job) {
       {"runPolicy",
        {{"backoffLimit", job.cluster->retry.backoff_limit}, {"cleanPodPolicy", "None"}}},
       {"pytorchReplicaSpecs", specs}};
+  return made;
+}
+
+namespace {
+
+/// What the launcher runs. The variables are those of the pods, which ssh does not pass on.
+Json mpi_command(const Job& job, const Json& container) {
+  constexpr int kPort = 29500;  // torchrun's own
+  const int nodes = job.workers;
+  std::string script = fmt::format(
+      "read -r MASTER_ADDR _ < /etc/mpi/hostfile; export MASTER_ADDR MASTER_PORT={} WORLD_SIZE={}; "
+      "exec mpirun -n {} --map-by ppr:1:node -x MASTER_ADDR -x MASTER_PORT -x WORLD_SIZE",
+      kPort, nodes, nodes);
+  for (const Json& variable : container.value("env", Json::array()))
+    script += " -x " + variable.at("name").get<std::string>();
+  script += " bash -c 'export RANK=\"$OMPI_COMM_WORLD_RANK\"; exec \"$@\"' program \"$@\"";
+  Json command = Json::array({"bash", "-c", literal_word(script), "program"});
+  for (const Json& word : container.value("command", Json::array())) command.push_back(word);
+  return command;
+}
+
+}  // namespace
+
+Json mpi_job(const Job& job) {
+  constexpr int kMpiUser = 1000;
+  const PodGroup& group = job.groups.front();
+  Json worker = pod_template(job, group, std::nullopt, false);
+  worker["spec"].erase("restartPolicy");  // the operator's
+  for (const char* id : {"runAsUser", "runAsGroup", "fsGroup"})
+    worker["spec"]["securityContext"][id] = kMpiUser;
+  Json& of_worker = worker["spec"]["containers"][0];
+  of_worker["securityContext"]["readOnlyRootFilesystem"] = false;  // sshd writes beside its keys
+  Json launcher = worker;
+  Json& of_launcher = launcher["spec"]["containers"][0];
+  of_launcher["command"] = mpi_command(job, of_worker);
+  of_launcher["resources"] = {{"requests", {{"cpu", "500m"}, {"memory", "512Mi"}}},
+                              {"limits", {{"memory", "1Gi"}}}};
+  for (const char* place : {"nodeSelector", "affinity", "tolerations"})
+    launcher["spec"].erase(place);
+  of_worker["command"] = Json::array({"/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config"});
+  Json made = object("", "MPIJob", job, job.name);
+  made["apiVersion"] = job.term("api_versions.mpijob");
+  Json specs;
+  specs["Launcher"] = {{"replicas", 1}, {"restartPolicy", "OnFailure"}, {"template", launcher}};
+  specs["Worker"] = {
+      {"replicas", group.count}, {"restartPolicy", "OnFailure"}, {"template", worker}};
+  made["spec"] = {
+      {"slotsPerWorker", 1},
+      {"mpiImplementation", "OpenMPI"},
+      {"sshAuthMountPath", "/home/mpiuser/.ssh"},
+      {"runPolicy",
+       {{"backoffLimit", job.cluster->retry.backoff_limit}, {"cleanPodPolicy", "Running"}}},
+      {"mpiReplicaSpecs", specs}};
+  return made;
+}
+
+Json training_runtime(const Job& job) {
+  const PodGroup& group = job.groups.front();
+  Json runtime = object("", "TrainingRuntime", job, job.name);
+  runtime["apiVersion"] = job.term("api_versions.trainjob");
+  Json node = {
+      {"name", kTrainerNode},
+      {"template",
+       {{"metadata", {{"labels", {{"trainer.kubeflow.org/trainjob-ancestor-step", "trainer"}}}}},
+        {"spec", job_spec(job, group, std::nullopt)}}}};
+  Json jobs;
+  jobs["network"] = {{"enableDNSHostnames", true},
+                     {"subdomain", job.service()},
+                     {"publishNotReadyAddresses", true}};
+  jobs["failurePolicy"] = {{"maxRestarts", job.cluster->retry.backoff_limit}};
+  jobs["replicatedJobs"] = Json::array({node});
+  runtime["spec"] = {{"mlPolicy", {{"numNodes", group.count}}}, {"template", {{"spec", jobs}}}};
+  return runtime;
+}
+
+Json train_job(const Job& job) {
+  Json made = object("", "TrainJob", job, job.name);
+  made["apiVersion"] = job.term("api_versions.trainjob");
+  made["spec"] = {
+      {"runtimeRef",
+       {{"apiGroup", "trainer.kubeflow.org"}, {"kind", "TrainingRuntime"}, {"name", job.name}}},
+      {"trainer", {{"numNodes", job.groups.front().count}}}};
   return made;
 }
 

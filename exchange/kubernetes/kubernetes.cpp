@@ -32,6 +32,14 @@ std::string dns_label(std::string_view text) {
   return label;
 }
 
+/// A shape whose pods differ by their number alone; nullptr: it has others.
+const char* of_equal_workers(JobShape as) {
+  return as == JobShape::pytorchjob ? "a PyTorchJob"
+         : as == JobShape::mpijob   ? "an MPIJob"
+         : as == JobShape::trainjob ? "a TrainJob"
+                                    : nullptr;
+}
+
 Diagnostics what_cannot_be(const Job& job, const Places& places) {
   Diagnostics problems;
   const auto problem = [&](const char* path, std::string what, std::string hint) {
@@ -43,8 +51,8 @@ Diagnostics what_cannot_be(const Job& job, const Places& places) {
             "manifests with a selector of a ComputeClass are not written yet",
             "autoscaler: cluster_autoscaler");
   const JobShape as = job.options->as;
-  if (as == JobShape::pytorchjob && job.servers > 0)
-    problem("workload.strategy", "a PyTorchJob has no parameter servers",
+  if (const char* kind = of_equal_workers(as); kind != nullptr && job.servers > 0)
+    problem("workload.strategy", fmt::format("{} has no parameter servers", kind),
             "--as tfjob, jobset or job");
   if (job.plan->only_job().strategy.servers && job.servers == 0 && job.container == nullptr)
     problem(
@@ -52,20 +60,25 @@ Diagnostics what_cannot_be(const Job& job, const Places& places) {
         "without a server the variables are on the chief's host, and pods of reckon-worker have "
         "none there",
         "parameter_servers: 1, and a pool {name: servers, role: parameter_server, ...}");
-  if (as == JobShape::pytorchjob && job.groups.size() > 1)
-    problem("cluster.pools",
-            "a PyTorchJob's workers are all alike, and the chief has a pool of its own",
-            "--as tfjob or job");
+  if (const char* kind = of_equal_workers(as);
+      kind != nullptr && job.servers == 0 && job.groups.size() > 1)
+    problem(
+        "cluster.pools",
+        fmt::format("the workers of {} are all alike, and here they are in several pools", kind),
+        "--as tfjob or job");
+  if (as == JobShape::mpijob && job.container == nullptr)
+    problem("workload", "mpirun starts programs of yours, and the pods would be reckon-worker's",
+            "--as jobset, or workload.container with a program in an image that has Open MPI");
   const auto is_crowd = [](const PodGroup& g) { return g.role == Role::chief && g.count > 1; };
   if (as == JobShape::tfjob && std::ranges::any_of(job.groups, is_crowd))
     problem("cluster.pools",
             "a TFJob has one chief and one kind of worker, and the workers are in several pools",
             "--as job or jobset");
-  if (as == JobShape::jobset && job.options->minor < kIndexedJob)
-    problem(
-        "",
-        fmt::format("JobSet needs indexed jobs, which Kubernetes 1.{} lacks", job.options->minor),
-        "--as job, or a newer --kubernetes-version");
+  if ((as == JobShape::jobset || as == JobShape::trainjob) && job.options->minor < kIndexedJob)
+    problem("",
+            fmt::format("{} needs indexed jobs, which Kubernetes 1.{} lacks",
+                        as == JobShape::jobset ? "JobSet" : "TrainJob", job.options->minor),
+            "--as job, or a newer --kubernetes-version");
   for (const PodGroup& group : job.groups)
     if (group.pool->accelerator && group.pool->accelerator->name == "TPU-v2" && !group.tpu_by_cores)
       problem("cluster.pools",
@@ -114,6 +127,13 @@ std::vector<Json> documents_of(const Job& job) {
       break;
     case JobShape::tfjob:
       documents.push_back(tf_job(job));
+      break;
+    case JobShape::mpijob:
+      documents.push_back(mpi_job(job));
+      break;
+    case JobShape::trainjob:
+      documents.push_back(training_runtime(job));
+      documents.push_back(train_job(job));
       break;
   }
   return documents;

@@ -18,11 +18,14 @@ namespace reckon {
 
 /// What the workers are: a Job (indexed where the version has it, else one Job a rank), or a
 /// resource of an operator that is installed in the cluster.
-enum class JobShape { job, tfjob, pytorchjob, jobset };
+enum class JobShape { job, tfjob, pytorchjob, jobset, mpijob, trainjob };
 constexpr auto words_of(JobShape) {
-  return std::array{Word<JobShape>{"job", JobShape::job}, Word<JobShape>{"tfjob", JobShape::tfjob},
+  return std::array{Word<JobShape>{"job", JobShape::job},
+                    Word<JobShape>{"tfjob", JobShape::tfjob},
                     Word<JobShape>{"pytorchjob", JobShape::pytorchjob},
-                    Word<JobShape>{"jobset", JobShape::jobset}};
+                    Word<JobShape>{"jobset", JobShape::jobset},
+                    Word<JobShape>{"mpijob", JobShape::mpijob},
+                    Word<JobShape>{"trainjob", JobShape::trainjob}};
 }
 
 struct KubernetesExport {

@@ -154,6 +154,7 @@ Json worker_container(const Job& job, const PodGroup& group, std::optional<int> 
   const JobShape as = job.options->as;
   c["name"] = as == JobShape::tfjob        ? "tensorflow"
               : as == JobShape::pytorchjob ? "pytorch"
+              : as == JobShape::trainjob   ? kTrainerNode
                                            : "main";
   c["image"] = job.container != nullptr ? job.container->image : job.options->image;
   if (job.container != nullptr) {
@@ -285,9 +286,11 @@ std::string group_name(const Job& job, const PodGroup& group) {
 std::string host_of(const Job& job, int rank) {
   for (const PodGroup& group : job.groups)
     if (rank >= group.first_rank && rank < group.first_rank + group.count)
-      return fmt::format("{}-{}{}.{}", group_name(job, group),
-                         job.options->as == JobShape::jobset ? "0-" : "", rank - group.first_rank,
-                         job.service());
+      return job.options->as == JobShape::trainjob
+                 ? fmt::format("{}-{}-0-{}.{}", job.name, kTrainerNode, rank, job.service())
+                 : fmt::format("{}-{}{}.{}", group_name(job, group),
+                               job.options->as == JobShape::jobset ? "0-" : "",
+                               rank - group.first_rank, job.service());
   return "";
 }
 

@@ -56,6 +56,8 @@ struct Job {
 };
 
 std::string group_name(const Job& job, const PodGroup& group);  // "resnet50-1-worker"
+/// Of a TrainJob: its replicated job, and the container in it [Kubeflow Trainer v2.3, runtimes].
+inline constexpr const char* kTrainerNode = "node";
 /// DNS name by which the others reach the pod, without the cluster's domain.
 std::string host_of(const Job& job, int rank);
 /// Where the user's own program shows its metrics.

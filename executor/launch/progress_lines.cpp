@@ -44,6 +44,22 @@ Unnamed without_names(const std::string& text) {
   return out;
 }
 
+/// Without a terminal's colors [ECMA-48, "Select graphic rendition"], which stand before words.
+std::string without_colors(std::string_view line) {
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line.substr(i, 2) == "\x1b[") {
+      const std::size_t end = line.find_first_not_of("0123456789;", i + 2);
+      if (end != std::string_view::npos && line[end] == 'm') {
+        i = end;
+        continue;
+      }
+    }
+    text += line[i];
+  }
+  return text;
+}
+
 /// "1,234.5" as 1234.5.
 std::optional<double> number_of(std::string text) {
   std::erase(text, ',');
@@ -54,21 +70,29 @@ std::optional<double> number_of(std::string text) {
 // Each by itself, the surer one of a value first.
 constexpr const char* kCommon[] = {
     R"(\b(?:global[_ ]?)?(?:steps?|iter(?:ation)?s?|batch(?:es)?)\b)"
-    R"(['"]?[ \t]*[:=#]?[ \t]*\[?[ \t]*(?<step>\d+)\b(?!\.\d))",
+    R"(['"]?[ \t]*[:=#]?[ \t]*\[?[ \t]*(?<step>\d+)\b(?!\.\d|%))",
     R"((?:^|[|\s])(?<step>\d+)/(?<bar>\d+)\s*\[)",
     R"((?<milliseconds>\d+(?:\.\d+)?)\s*ms/(?:it|step|iter|batch)\b)",
     R"((?<seconds>\d+(?:\.\d+)?)\s*s/(?:it|step|iter|batch)\b)",
     R"((?<steps_per_second>\d+(?:\.\d+)?)\s*(?:it|steps?|iters?|batch(?:es)?)/s)",
     R"(\bstep[ _]time\b['"]?[ \t]*[:=]?[ \t]*(?<milliseconds>\d+(?:\.\d+)?)\s*ms\b)",
+    // Megatron-LM and Megatron-DeepSpeed; MaxText; DeepSpeed: each with its sample in the tests.
+    R"(\belapsed[ _]time[ _]per[ _]iteration[ _]\(?ms\)?)"
+    R"([ \t]*[:=][ \t]*(?<milliseconds>\d+(?:\.\d+)?))",
+    R"(\bcompleted step[ \t]*:[ \t]*\d+,[ \t]*seconds[ \t]*:[ \t]*(?<seconds>\d+(?:\.\d+)?))",
+    R"(\bcurrsamplespersec[ \t]*=[ \t]*(?<samples_per_second>\d+(?:\.\d+)?))",
     R"(\bstep(?:[ _]time\b)?['"]?[ \t]*[:=]?[ \t]*(?<seconds>\d+\.\d+)\s*s\b)",
     R"((?<samples_per_second>\d[\d,]*(?:\.\d+)?)\s*)"
     R"((?:samples|images|imgs?|examples|sequences|records)/s)"
     R"((?!(?:ec)?['"]?[ \t]*[:=]?[ \t]*\d))",
     R"(\b(?:samples|images|imgs?|examples|sequences)(?:/s(?:ec)?|[_ ]per[_ ]second))"
     R"(['"]?[ \t]*[:=]?[ \t]*(?<samples_per_second>\d[\d,]*(?:\.\d+)?))",
-    R"(\bloss\b['"]?[ \t]*[:=]?[ \t]*(?<loss>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?))",
+    R"(\b(?:lm_|step_|train_)?loss\b['"]?)"
+    R"([ \t]*[:=]?[ \t]*(?<loss>[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?))",
     R"(\bcheckpoint[-_](?:step[-_]?)?(?<checkpoint>\d+)\b)",
-    R"(\bsav(?:ed|ing)\b.*\bcheckpoint\b.*\bstep[ \t]*[:=#]?[ \t]*(?<checkpoint>\d+)\b)",
+    R"(\bsav(?:ed|ing)\b.*\bcheckpoint\b.*\b(?:step|iteration)\b)"
+    R"([ \t]*[:=#]?[ \t]*(?<checkpoint>\d+)\b)",
+    R"(\bsaved\b.*\bglobal_step(?<checkpoint>\d+)\b)",
 };
 
 /// Is what follows `before` a number of steps, or a step of something else than training?
@@ -211,7 +235,7 @@ std::optional<LogProgress> ProgressPattern::match_common(const std::string& text
 std::optional<LogProgress> ProgressPattern::match(std::string_view line) const {
   constexpr std::size_t kLongest = 2000;
   if (line.size() > kLongest) line.remove_prefix(line.size() - kLongest);
-  const std::string text(line);
+  const std::string text = without_colors(line);
   if (common_) return match_common(text);
   LogProgress found;
   for (const Rule& rule : rules_) {

@@ -35,7 +35,8 @@ class ProgressPattern {
  public:
   /// What common programs print: "step 12 loss 0.53", "Iteration [12/100]", tqdm's "12/100
   /// [00:03<00:21, 4.1it/s, loss=0.53]", Keras' "12/100 [==>...] - 12ms/step - loss: 0.53", "512
-  /// images/s", "Saving model checkpoint to out/checkpoint-100". Case does not count. A number of
+  /// images/s", "Saving model checkpoint to out/checkpoint-100", and the logs of torchtitan,
+  /// Megatron-LM, DeepSpeed, accelerate and MaxText. Case and colors do not count. A number of
   /// steps that is none of them ("Total optimization steps = 500") is left out, as are bars that
   /// say what else they count ("Map: 40/40 [") and checkpoints that are deleted or read.
   ProgressPattern();

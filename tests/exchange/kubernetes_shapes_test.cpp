@@ -82,12 +82,27 @@ TEST_CASE("the same plan as a job and in the shapes of operators") {
   const std::vector<std::pair<JobShape, std::string>> shapes{{JobShape::job, "job"},
                                                              {JobShape::tfjob, "tfjob"},
                                                              {JobShape::pytorchjob, "pytorchjob"},
-                                                             {JobShape::jobset, "jobset"}};
+                                                             {JobShape::jobset, "jobset"},
+                                                             {JobShape::trainjob, "trainjob"}};
   for (const auto& [shape, name] : shapes) {
     INFO(name);
     check_golden("exchange/golden/p100-" + name + ".yaml",
                  exported_shapes(kP100, {.minor = 31, .as = shape, .bucket = "b"}));
   }
+}
+
+TEST_CASE("an MPIJob's launcher starts the program in the workers, with the pods' variables") {
+  const std::string own = replaced(
+      kP100, "  model: resnet50_v1_5\n",
+      "  container: {image: \"mine:1\", command: [python, train.py, --lr, \"$(LR)\"], env: "
+      "{LR: \"0.1\"}, profile: resnet50_v1_5}\n");
+  check_golden("exchange/golden/p100-mpijob.yaml",
+               exported_shapes(own, {.minor = 31, .as = JobShape::mpijob, .bucket = "b"}));
+  const Loaded l = loaded(kP100);
+  const auto refused = kubernetes_manifests(artifact_for_cluster(l.file, l.plan),
+                                            {.as = JobShape::mpijob, .bucket = "b"});
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(format(refused.error()), Contains("mpirun starts programs of yours"));
 }
 
 TEST_CASE("wrong arguments fail a job, stops and losses are tried again, where versions can") {

@@ -112,6 +112,36 @@ TEST_CASE("manifests of runs are valid in the versions of Kubernetes from 1.28 t
   }
 }
 
+TEST_CASE("manifests in the shapes of operators are valid by the operators' own definitions") {
+  const std::string kit = kit_folder();
+  if (kit.empty()) skip_test("no Kubernetes kit: RECKON_KUBERNETES_KIT names none");
+  const Workspace w;
+  if (w.run_shell("python3 -c 'import jsonschema, yaml'").code != 0)
+    skip_test("python3-jsonschema or python3-yaml is not here");
+  std::string files;
+  for (const Case& c : cases())
+    for (const auto& shape : words_of(JobShape{})) {
+      const Expected<ScenarioFile> file = parse_scenario(c.text, "s.yaml");
+      REQUIRE(file);
+      const Expected<Plan> plan = make_plan(*file, shipped_catalog());
+      REQUIRE(plan);
+      const auto yaml = kubernetes_manifests(
+          for_cluster(
+              {.plan = *plan, .container = file->scenario.workload->container, .scenario = c.text},
+              shipped_catalog()),
+          {.as = shape.value, .storage_class = "standard-rwx", .pull_secret = "key"}, file->places);
+      if (!yaml) continue;  // refused by name: servers of a PyTorchJob
+      const std::string name = std::string(c.name) + "-" + std::string(shape.text) + ".yaml";
+      w.write(name, *yaml);
+      files += ' ' + name;
+    }
+  for (const char* shape : {"mpijob", "trainjob"})
+    CHECK(files.find("their-ring-" + std::string(shape) + ".yaml") != std::string::npos);
+  const Output all = w.run_shell("python3 '" + kit + "/validate'" + files);
+  INFO(all.out << all.err);
+  CHECK(all.code == 0);
+}
+
 TEST_CASE("the annotation that a launcher writes is the one that standing pods read") {
   CHECK(std::string(kStartAnnotation) == kPodStartAnnotation);
 }

@@ -17,10 +17,11 @@ void refuse_in_use(Draft& draft, const ModelUse& use) {
                 "give its layers: model: {layers: [...]}");
   if (use.container) {
     const auto& profile = use.container->profile;
-    if (std::holds_alternative<std::monostate>(profile))
+    if (std::holds_alternative<std::monostate>(profile) && !use.model)
       draft.error("workload.container",
                   "a container without a profile can be run but not simulated",
-                  "name the model that its program trains: profile: resnet50_v1_5");
+                  "name the model that its program trains, profile: resnet50_v1_5, or describe "
+                  "its network beside the container: model: {layers: [...]}");
     // A step that was measured moves the model's (sim/accuracy/profiled_step.h).
     if (std::holds_alternative<Seconds>(profile) && !use.model)
       draft.error("workload.container.profile",

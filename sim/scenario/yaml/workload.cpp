@@ -304,11 +304,15 @@ const Fields<WorkloadSpec>& workload_fields() {
 void check_workload(Reader& reader, const YamlNode& node, const WorkloadSpec& workload) {
   constexpr std::array<std::string_view, 2> kPrograms{"model", "container"};
   constexpr std::array<std::string_view, 2> kBatches{"batch_per_accelerator", "global_batch"};
-  // A measured step is of a program of one's own, and the model beside it scales it.
+  // Of a program of one's own the model beside it says what it trains, or scales a measured step.
   const bool measured =
       workload.container && std::holds_alternative<Seconds>(workload.container->profile);
-  if (!measured || !node.has("model")) check_one_of(reader, node, kPrograms, 1);
   const bool is_model = node.has("model");
+  if (!is_model || !workload.container) check_one_of(reader, node, kPrograms, 1);
+  if (is_model && workload.container &&
+      std::holds_alternative<std::string>(workload.container->profile))
+    reader.error(node.find("model")->key_at, "the model is given twice",
+                 "once, here or in workload.container.profile");
   if (const auto* profile = node.find("profile"))
     if (!is_model || measured)
       reader.error(profile->key_at,

@@ -68,9 +68,10 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 
 TEST_CASE("manifests of every kind give back the scenario that they were exported from") {
   for (const JobShape kind :
-       {JobShape::job, JobShape::tfjob, JobShape::pytorchjob, JobShape::jobset})
+       {JobShape::job, JobShape::tfjob, JobShape::pytorchjob, JobShape::jobset, JobShape::trainjob})
     for (const std::string& scenario : {kMirrored, kServers}) {
-      if (kind == JobShape::pytorchjob && scenario == kServers) continue;  // has no servers
+      const bool alike = kind == JobShape::pytorchjob || kind == JobShape::trainjob;
+      if (alike && scenario == kServers) continue;  // has no servers
       const auto found =
           exported_plan_of(exported_plan_files(scenario, kind), "job.yaml", shipped_catalog());
       REQUIRE(found.has_value());

@@ -235,9 +235,9 @@ TEST_CASE("where no label says the region, the first is taken where all has a pr
 }
 
 TEST_CASE("files without a job, and jobs with values of the wrong kind") {
-  CHECK_THAT(
-      kubernetes("kind: Service\nmetadata: {name: web}\n"),
-      Contains("no Job, JobSet, TFJob, PyTorchJob or Pod is in it") && Contains("Service web"));
+  CHECK_THAT(kubernetes("kind: Service\nmetadata: {name: web}\n"),
+             Contains("no Job, JobSet, TFJob, PyTorchJob, TrainingRuntime or Pod is in it") &&
+                 Contains("Service web"));
   CHECK_THAT(
       kubernetes("kind: Job\nspec: {parallelism: many, template: {spec: {containers: 3}}}\n"),
       Contains("takes a whole number") && Contains("'containers' takes a list"));
