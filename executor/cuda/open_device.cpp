@@ -11,6 +11,18 @@ int device_count() {
   return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
 }
 
+std::vector<std::pair<int, int>> pairs_apart(int devices) {
+  std::vector<std::pair<int, int>> pairs;
+  for (int a = 0; a < devices; ++a)
+    for (int b = a + 1; b < devices; ++b) {
+      int there = 1, back = 1;
+      const bool known = cudaDeviceCanAccessPeer(&there, a, b) == cudaSuccess &&
+                         cudaDeviceCanAccessPeer(&back, b, a) == cudaSuccess;
+      if (known && (there == 0 || back == 0)) pairs.emplace_back(a, b);
+    }
+  return pairs;
+}
+
 std::string why_no_device(int local_rank) {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);

@@ -2,11 +2,17 @@
 #include <cuda_runtime.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace reckon::cuda {
 
 /// Devices that this process sees; 0 also where they cannot be counted.
 int device_count();
+
+/// Of the first `devices`, each pair that cannot reach each other's memory. What cannot be found
+/// out is none.
+std::vector<std::pair<int, int>> pairs_apart(int devices);
 
 /// Why the process with this local rank has no device of its own; empty: it has one.
 std::string why_no_device(int local_rank);

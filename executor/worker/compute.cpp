@@ -152,6 +152,15 @@ std::string why_too_few_devices(DeviceWish wish, int ranks) {
 #endif
 }
 
+std::string what_is_apart(DeviceWish wish, int ranks, const PlannedPool& pool) {
+#ifdef RECKON_WITH_CUDA
+  if (wish != DeviceWish::cpu && cuda::device_count() >= ranks)
+    return reckon::what_is_apart(cuda::pairs_apart(ranks), pool.peer_link.name);
+#endif
+  static_cast<void>(wish), static_cast<void>(ranks), static_cast<void>(pool);
+  return "";
+}
+
 std::string device_libraries() {
   std::string text;
 #ifdef RECKON_WITH_CUDA

@@ -41,6 +41,10 @@ std::string device_libraries();
 /// are none at all and they compute on CPUs, or were told to.
 std::string why_too_few_devices(DeviceWish wish, int ranks);
 
+/// What of the links that the plan counts on between a worker's devices is not here; "": nothing,
+/// or its ranks have no devices.
+std::string what_is_apart(DeviceWish wish, int ranks, const PlannedPool& pool);
+
 /// The device of `me.local_rank` where options.device says so: null: the CPU. `peers`: all ranks
 /// choose the same, the CPU where one of them cannot have a device; where the job is the reason, it
 /// is said on standard error.

@@ -11,6 +11,7 @@
 #include "executor/worker/compute.h"
 #include "executor/worker/server.h"
 #include "executor/worker/training.h"
+#include "sim/base/standard_streams.h"
 #include "sim/scenario/resolve/one_worker.h"
 #include "sim/scenario/restart.h"
 
@@ -120,6 +121,10 @@ std::optional<WorkerOfRanks> worker_of_ranks(const JobOptions& options, const Jo
   if (!errors.empty()) throw RefusedJob(std::move(errors));
   if (const std::string why = why_too_few_devices(options.device, ranks); !why.empty())
     throw std::runtime_error(why);
+  if (const std::string apart =
+          what_is_apart(options.device, ranks, *computing_pools(job.plan).front());
+      !apart.empty())
+    print_error(fmt::format("reckon-worker: warning: {}\n", apart));
   return WorkerOfRanks{.ranks = ranks, .first = me.rank * ranks, .alone = me.members() == 1};
 }
 

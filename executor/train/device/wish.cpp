@@ -14,4 +14,16 @@ std::string why_too_few_devices(DeviceWish wish, int ranks, int devices) {
       ranks, devices == 1 ? "1 GPU is" : fmt::format("{} GPUs are", devices), ranks);
 }
 
+std::string what_is_apart(const std::vector<std::pair<int, int>>& pairs, const std::string& link) {
+  if (pairs.empty()) return "";
+  const std::string more = pairs.size() == 1 ? ""
+                           : pairs.size() == 2
+                               ? ", and 1 more pair,"
+                               : fmt::format(", and {} more pairs,", pairs.size() - 1);
+  return fmt::format(
+      "GPUs {} and {}{} cannot reach each other's memory: what they exchange goes through the "
+      "host's, and the plan counts on {} between them (nvidia-smi topo -m)",
+      pairs.front().first, pairs.front().second, more, link);
+}
+
 }  // namespace reckon

@@ -161,7 +161,27 @@ void on_ranks(const Layout& layout, Body body) {
 
 }  // namespace
 
-ParallelPass pass_of(const ParallelTask& task, const Layout& layout) {
+namespace {
+
+/// Of the ranks' slices those that have the element.
+void move(const MovedParameter& moved, const ParameterLayout& layout, std::span<double> values) {
+  for (const ParameterSlot& slot : layout.slots) {
+    if (slot.name != moved.tensor) continue;
+    std::vector<double> whole(static_cast<std::size_t>(elements(slot.global_shape())));
+    whole.at(moved.element) = moved.by;
+    for (const SlotSlice& slice : slices_of(slot, slot.name)) {
+      std::vector<double> own(slice.count);
+      const Box all = whole_box(slot.global_shape()), &box = slice.tensor.box;
+      copy_box(box, all, std::as_bytes(std::span(whole)), box,
+               std::as_writable_bytes(std::span(own)), sizeof(double));
+      for (std::size_t i = 0; i < own.size(); ++i) values[slice.first + i] += own[i];
+    }
+  }
+}
+
+}  // namespace
+
+ParallelPass pass_of(const ParallelTask& task, const Layout& layout, const MovedParameter& moved) {
   Gathering<double> gathering;
   ParallelPass result;
   on_ranks(layout, [&](Communicator& job) {
@@ -171,6 +191,7 @@ ParallelPass pass_of(const ParallelTask& task, const Layout& layout) {
     initialise(*task.model, rank.layout(), 7, rank.workers(), drawn);
     for (std::size_t i = 0; i < drawn.size(); ++i)
       rank.values()[i] = 8 * double{drawn[i]} + 0.02 * std::sin(1e3 * double{drawn[i]});
+    move(moved, rank.layout(), rank.values());
     const double loss = rank.pass(2, job);
     gathering.add(rank.layout(), rank.gradients());
     if (job.rank() == 0) result.loss = loss;
@@ -240,6 +261,23 @@ void check_pass(const ModelGraph& model, const Layout& layout, Recompute recompu
       pass_of({.model = &model, .batch = 4, .recompute = recompute}, layout);
   CHECK(shared.loss == Approx(alone.loss).epsilon(1e-12));
   CHECK(largest_error(shared.gradients, alone.gradients, 1e-3) < 1e-11);
+}
+
+void check_slopes(const ModelGraph& model, const Layout& layout) {
+  INFO(text_of(layout));
+  constexpr double kStep = 1e-5;
+  const ParallelTask task{.model = &model, .batch = 4};
+  const ParallelPass pass = pass_of(task, layout);
+  for (const auto& [name, gradients] : pass.gradients) {
+    double largest = 1e-3;  // of gradients that are all zero
+    for (const double g : gradients) largest = std::max(largest, std::abs(g));
+    for (const std::size_t at : {std::size_t{0}, gradients.size() / 2, gradients.size() - 1}) {
+      const double above = pass_of(task, layout, {name, at, kStep}).loss;
+      const double below = pass_of(task, layout, {name, at, -kStep}).loss;
+      INFO(name << " at " << at);
+      CHECK(std::abs(gradients[at] - (above - below) / (2 * kStep)) < 2e-6 * largest);
+    }
+  }
 }
 
 void check_training(const ModelGraph& model, const Layout& layout, const StepSettings& settings,

@@ -28,7 +28,14 @@ struct ParallelPass {
   double loss = 0;
   Tensors<double> gradients;
 };
-ParallelPass pass_of(const ParallelTask& task, const Layout& layout);
+/// A parameter that is moved before the pass, on all ranks that have it.
+struct MovedParameter {
+  std::string tensor;
+  std::size_t element = 0;
+  double by = 0;
+};
+ParallelPass pass_of(const ParallelTask& task, const Layout& layout,
+                     const MovedParameter& moved = {});
 
 struct ParallelTraining {
   std::vector<double> losses;
@@ -60,6 +67,10 @@ double largest_error(const Tensors<T>& got, const Tensors<T>& exact, double leas
 /// bias of keys), so at least 1e-3, which others reach.
 void check_pass(const ModelGraph& model, const Layout& layout,
                 Recompute recompute = Recompute::none);
+
+/// The gradients of a pass against central differences of the loss that its ranks have together, a
+/// few elements of each tensor.
+void check_slopes(const ModelGraph& model, const Layout& layout);
 
 /// Ten steps in float, against one rank's, and twice the same bits. A step adds its rounding, 6e-8
 /// of sums of at most 4 * 16 terms a sample and of eight ranks' parts, to the parameters' through

@@ -5,6 +5,7 @@
 
 using namespace reckon;
 using test::check_pass;
+using test::check_slopes;
 using test::check_training;
 
 namespace {
@@ -25,6 +26,16 @@ TEST_CASE("tensor ranks have the loss and the gradients of one rank") {
         INFO(network.name);
         check_pass(network.model, tensor_layout_of(tensor, sequence_parallel));
       }
+}
+
+TEST_CASE("gradients of sharded layers match finite differences of what the ranks compute") {
+  Layout context, experts;
+  context.context = 2;
+  experts.data = experts.expert = 2;
+  check_slopes(test::parallel_gpt2(), tensor_layout_of(2, true));
+  check_slopes(test::parallel_llama(2), tensor_layout_of(2));
+  check_slopes(test::parallel_llama(2), context);
+  check_slopes(test::parallel_mixture(true), experts);
 }
 
 TEST_CASE("recomputation changes nothing of what tensor ranks sum") {

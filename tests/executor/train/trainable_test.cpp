@@ -43,6 +43,10 @@ TEST_CASE("fewer devices than ranks are refused, none at all is a worker on CPUs
              Contains("8 ranks, one a GPU, and 4 GPUs are here") && Contains("nvidia.com/gpu: 8"));
   CHECK_THAT(why_too_few_devices(DeviceWish::cuda, 2, 1), Contains("1 GPU is here"));
   CHECK_THAT(why_too_few_devices(DeviceWish::cuda, 2, 0), Contains("0 GPUs are here"));
+  CHECK(what_is_apart({}, "nvlink4").empty());
+  CHECK_THAT(what_is_apart({{0, 4}}, "nvlink4"),
+             Contains("GPUs 0 and 4 cannot reach") && Contains("counts on nvlink4 between them"));
+  CHECK_THAT(what_is_apart({{0, 4}, {0, 5}, {1, 4}}, "nvlink4"), Contains("and 2 more pairs,"));
 }
 
 TEST_CASE("accelerators that reckon-worker does not train on are named") {
