@@ -43,11 +43,12 @@ demo: deps-build $(RELEASE)/build.ninja
 	ninja -C $(RELEASE) -j$(JOBS) reckon
 	$(RELEASE)/bin/reckon simulate scenarios/gke-p100-autoscaling.yaml
 
-# Of the CPU alone: CUDA's libraries would be 540 MB of it. See Containerfile for the other.
+# LAUNCHER=yes: with reckon and kubectl, for `reckon export kubernetes --as launcher`. Of the CPU alone: CUDA's libraries would be 540 MB of it. See Containerfile for the other.
 image: deps-build
 	cmake -S . -B build/image -G Ninja -DCMAKE_BUILD_TYPE=Release -DRECKON_CUDA_WANTED=OFF -DRECKON_TESTS=OFF -DRECKON_HTML=OFF
-	ninja -C build/image -j$(JOBS) reckon-worker
-	scripts/image build/reckon-worker.tar --worker build/image/bin/reckon-worker
+	ninja -C build/image -j$(JOBS) reckon-worker $(if $(LAUNCHER),reckon)
+	scripts/image build/reckon-worker.tar --worker build/image/bin/reckon-worker \
+	  $(if $(LAUNCHER),--program build/image/bin/reckon --program $$(command -v kubectl))
 
 package: deps-build deps-package
 	scripts/package --jobs $(JOBS)

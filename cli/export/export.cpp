@@ -15,6 +15,7 @@
 #include "exchange/yaml_text.h"
 #include "executor/comm/rendezvous/job_secret.h"
 #include "executor/serve/served_model.h"
+#include "executor/train/trainable.h"
 #include "sim/base/text/shell_word.h"
 #include "sim/scenario/yaml/document.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
@@ -29,14 +30,22 @@ Expected<YamlNode> document_of(const std::string& file, const ExportOptions& opt
   return parse_yaml(*flat, file);
 }
 
+/// Pods that go on with those that are left need somebody who watches them.
+JobShape shape_of(const LoadedPlan& loaded, const ExportOptions& options) {
+  const bool own = loaded.file.scenario.workload && loaded.file.scenario.workload->container;
+  const bool watched = loaded.plan.jobs.size() == 1 && !own && goes_on_in_pods(loaded.plan);
+  return as_one_of<JobShape>(options, "kubernetes")
+      .value_or(watched ? JobShape::launcher : JobShape::job);
+}
+
 /// The manifests of a job of several processes name a Secret and do not hold it: they are read and
 /// kept by many. Where it is not asked for, they say at their top what makes it.
 Expected<std::string> manifests(const std::string& file, const LoadedPlan& loaded,
                                 const ExportOptions& options, const LoadedCatalog& catalog) {
   KubernetesExport how = manifest_of(options);
-  how.as = as_one_of<JobShape>(options, "kubernetes").value_or(JobShape::job);
+  how.as = shape_of(loaded, options);
   const RunArtifact artifact = for_cluster(artifact_of(loaded, file, options), catalog);
-  const bool wanted = needs_kubernetes_secret(artifact);
+  const bool wanted = how.as != JobShape::launcher && needs_kubernetes_secret(artifact);
   if (wanted && options.with_secret) how.job_secret = JobSecret::random().text();
   auto text = kubernetes_manifests(artifact, how, loaded.file.places);
   if (!text || !wanted || !how.job_secret.empty()) return text;
@@ -94,8 +103,15 @@ int export_plan(const std::string& to, const ExportOptions& options, const Loade
           "reckon: pool '{}' evaluates checkpoints: no pod of the manifests does that\n",
           pool.name));
   // Who runs the manifests may have another program under the image's name.
-  Diagnostics not_trained = not_trained_in_pods(artifact_of(loaded, file, options), file,
-                                                options.node_directory, WatchedPods::no);
+  const bool watched = shape_of(loaded, options) == JobShape::launcher;
+  if (watched && options.as.empty())
+    print_error(
+        "reckon: a Job in the cluster watches the run, as its pods go on with those that are left: "
+        "the image needs reckon and kubectl, too (docs/commands/export.md); --as job: without "
+        "it\n");
+  Diagnostics not_trained =
+      not_trained_in_pods(artifact_of(loaded, file, options), file, options.node_directory,
+                          watched ? WatchedPods::yes : WatchedPods::no);
   for (Diagnostic& one : not_trained) one.severity = Severity::warning;
   report(not_trained);
   return kDone;

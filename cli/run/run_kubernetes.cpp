@@ -43,6 +43,10 @@ int ClusterCommand::begin() {
   const std::string run = kubernetes_name(plan().name);
   const Kubectl kubectl = kubectl_of(run);
   const ClusterFacts facts = cluster_facts(kubectl);
+  if (options.unattended) {
+    ignore_termination();
+    if (facts.namespace_exists && read_state(kubectl, run)) return take_up(run);
+  }
 
   KubernetesRunOptions how = run_options(options, run);
   how.state = {.run = run,

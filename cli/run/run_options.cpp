@@ -51,6 +51,7 @@ void refuse_outside_of_cluster(const RunOptions& o) {
        {"node-dir", !o.node_directory.empty()},
        {"dry-run", o.dry_run},
        {"attach", !o.attach.empty()},
+       {"unattended", o.unattended},
        {"pending", o.pending.has_value()},
        {"cordon-slow", o.cordon_slow}},
       [](const char* name) { return fmt::format("--{} goes with --on kubernetes", name); });
@@ -61,6 +62,8 @@ void refuse_in_cluster(const RunOptions& o) {
     throw UsageError("--accept-changes is for runs on this machine: in a cluster training stays");
   if (!o.attach.empty() && !o.resume && o.changes_plan())
     throw UsageError("--attach goes on under the plan as it is; with --resume --set changes it");
+  if (o.unattended && (!o.attach.empty() || o.dry_run))
+    throw UsageError("--unattended begins the plan's run or attaches to it, without --attach");
   if (!o.attach.empty() && !o.files.empty())
     throw UsageError("--attach takes no scenario: the plan of the run is in the cluster");
   if (o.attach.empty() && o.resume)
@@ -84,6 +87,9 @@ std::vector<Option> RunOptions::declared() {
       {{"dry-run", "", "on Kubernetes: print the manifests and check whether they would run"},
        given(dry_run)},
       {{"attach", "NAME", "on Kubernetes: attach to a run and supervise it"}, text(attach)},
+      {{"unattended", "",
+        "on Kubernetes: attach to the plan's run if it is there, and leave it on SIGTERM"},
+       given(unattended)},
       pending_option(pending),
       {{"cordon-slow", "",
         "on Kubernetes: cordon the node of a rank that is slow beyond its kind, and replace its "

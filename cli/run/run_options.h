@@ -32,6 +32,7 @@ struct RunOptions : Files,
   // On Kubernetes.
   bool dry_run = false;
   std::string attach;  // a run that is there; "": a new one
+  bool unattended = false;
   std::optional<Seconds> pending;
   bool cordon_slow = false;
   // Wherever.

@@ -37,6 +37,8 @@ Json tf_job(const Job& job);
 /// A launcher, whose mpirun starts the program in the workers over ssh. The image has Open MPI, an
 /// sshd and the user mpiuser, as mpi-operator's base images have them.
 Json mpi_job(const Job& job);
+/// An account, what it may do, the plan, and a Job that runs `reckon run` with it. launcher.cpp
+std::vector<Json> launcher_documents(const Job& job);
 /// The job's own runtime, which has its pods, and the job of it: Kubeflow Trainer v2.
 Json training_runtime(const Job& job);
 Json train_job(const Job& job);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "exchange/kubernetes/confines.h"
@@ -106,6 +107,10 @@ std::vector<Json> documents_of(const Job& job) {
     documents.push_back(object("v1", "Namespace", job, job.name_space));
     documents.back()["metadata"]["labels"].update(admission_labels(*job.options));
   }
+  if (job.options->as == JobShape::launcher) {
+    std::ranges::move(launcher_documents(job), std::back_inserter(documents));
+    return documents;
+  }
   Json account = object("v1", "ServiceAccount", job, job.run);
   account["automountServiceAccountToken"] = false;
   documents.push_back(std::move(account));
@@ -135,6 +140,8 @@ std::vector<Json> documents_of(const Job& job) {
       documents.push_back(training_runtime(job));
       documents.push_back(train_job(job));
       break;
+    case JobShape::launcher:
+      break;  // before
   }
   return documents;
 }

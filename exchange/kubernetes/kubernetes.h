@@ -17,15 +17,17 @@
 namespace reckon {
 
 /// What the workers are: a Job (indexed where the version has it, else one Job a rank), or a
-/// resource of an operator that is installed in the cluster.
-enum class JobShape { job, tfjob, pytorchjob, jobset, mpijob, trainjob };
+/// resource of an operator that is installed in the cluster. launcher: a Job in which `reckon run`
+/// makes them and watches them; its image has reckon and kubectl besides.
+enum class JobShape { job, tfjob, pytorchjob, jobset, mpijob, trainjob, launcher };
 constexpr auto words_of(JobShape) {
   return std::array{Word<JobShape>{"job", JobShape::job},
                     Word<JobShape>{"tfjob", JobShape::tfjob},
                     Word<JobShape>{"pytorchjob", JobShape::pytorchjob},
                     Word<JobShape>{"jobset", JobShape::jobset},
                     Word<JobShape>{"mpijob", JobShape::mpijob},
-                    Word<JobShape>{"trainjob", JobShape::trainjob}};
+                    Word<JobShape>{"trainjob", JobShape::trainjob},
+                    Word<JobShape>{"launcher", JobShape::launcher}};
 }
 
 struct KubernetesExport {

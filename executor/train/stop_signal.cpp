@@ -15,6 +15,9 @@ std::atomic<int> requests{0};
 static_assert(std::atomic<int>::is_always_lock_free, "set in a signal handler");
 
 extern "C" void on_stop_signal(int) { ++requests; }
+extern "C" void on_ignored_signal(int) {}  // children have the default again, as of no SIG_IGN
+
+bool termination_asks = true;
 
 }  // namespace
 
@@ -22,11 +25,14 @@ void watch_stop_signals() {
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
   action.sa_flags = SA_RESTART;
-  ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGINT, &action, nullptr);
+  if (!termination_asks) action.sa_handler = on_ignored_signal;
+  ::sigaction(SIGTERM, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }
+
+void ignore_termination() { termination_asks = false; }
 
 bool stop_requested() { return requests.load() > 0; }
 int stop_requests() { return requests.load(); }

@@ -6,6 +6,9 @@ namespace reckon {
 /// exit with kExitStoppedOnRequest. Also ignores SIGPIPE and SIGXFSZ, so that what they tell
 /// arrives as errors of the calls. For main(), before threads start.
 void watch_stop_signals();
+/// From now on SIGTERM asks for nothing: of a launcher whose own end is not the run's, as somebody
+/// takes its place. Before watch_stop_signals().
+void ignore_termination();
 /// Whether one has come since. From any thread.
 bool stop_requested();
 /// How many have come.

@@ -83,7 +83,8 @@ TEST_CASE("the same plan as a job and in the shapes of operators") {
                                                              {JobShape::tfjob, "tfjob"},
                                                              {JobShape::pytorchjob, "pytorchjob"},
                                                              {JobShape::jobset, "jobset"},
-                                                             {JobShape::trainjob, "trainjob"}};
+                                                             {JobShape::trainjob, "trainjob"},
+                                                             {JobShape::launcher, "launcher"}};
   for (const auto& [shape, name] : shapes) {
     INFO(name);
     check_golden("exchange/golden/p100-" + name + ".yaml",

@@ -88,6 +88,12 @@ void Cluster::load_image(const Workspace& w, const std::string& name,
   REQUIRE(loaded.code == 0);
 }
 
+void Cluster::load_image_file(const Workspace& w, const std::string& file) const {
+  const Output loaded = w.run_shell("'" + kit_ + "/load-image' --run-dir '" + run_ + "' " + file);
+  INFO(loaded.out << loaded.err);
+  REQUIRE(loaded.code == 0);
+}
+
 std::string Cluster::kubectl(const std::string& arguments, const std::string& manifest) const {
   workspace_.write("manifest.yaml", manifest);
   const Output output =

@@ -44,6 +44,9 @@ class Cluster {
   void load_image(const Workspace& w, const std::string& name,
                   const std::vector<std::string>& files) const;
 
+  /// Of a file that scripts/image made.
+  void load_image_file(const Workspace& w, const std::string& file) const;
+
   /// A namespace with a volume claim "checkpoints", whose files lie in a directory of this machine.
   struct Space {
     std::string name;

@@ -83,6 +83,22 @@ TEST_CASE("a pod of reckon-worker has all devices of a worker, and starts a rank
   CHECK_THAT(two.out, Contains("completions: 3\n") && Contains("nvidia.com/gpu: 2\n"));
 }
 
+TEST_CASE("pods that go on with those that are left are exported with who watches them") {
+  const Workspace w;
+  const std::string plan = "export kubernetes '" RECKON_SOURCE_DIR
+                           "/scenarios/small-gpt-zero3-cpu.yaml' --image mine:1 "
+                           "--set 'workload.restart={kind: in_place}' ";
+  const Output watched = w.run(plan);
+  CHECK(watched.code == 0);
+  CHECK_THAT(watched.err, Contains("a Job in the cluster watches the run") && !Contains("warning"));
+  CHECK_THAT(watched.out, Contains("kind: RoleBinding\n") && Contains("--unattended") &&
+                              Contains("small-gpt-zero3-cpu-launcher\n"));
+  const Output alone = w.run(plan + "--as job");
+  CHECK(alone.code == 0);
+  CHECK_THAT(alone.err, Contains("warning: pods of reckon-worker do not restart in_place here"));
+  CHECK_THAT(alone.out, !Contains("kind: RoleBinding\n"));
+}
+
 TEST_CASE("what does not fit is not exported, whatever its expectations ask") {
   const Workspace w;
   const std::string file = "'" RECKON_SOURCE_DIR "/scenarios/does-not-fit.yaml'";
