@@ -63,16 +63,16 @@ Json failure_policy() {
 }
 
 Json launcher_pod(const Job& job, const std::string& name) {
-  Json container = {{"name", "launcher"},
-                    {"image", job.options->image},
-                    {"command", Json::array({"reckon"})},
-                    {"args", words(job)},
-                    {"env", Json::array({{{"name", "HOME"}, {"value", kScratch}},
-                                         {{"name", "RECKON_HISTORY"}, {"value", "off"}}})},
-                    {"resources",
-                     {{"requests", {{"cpu", "500m"}, {"memory", "512Mi"}}},
-                      {"limits", {{"memory", "2Gi"}}}}},
-                    {"securityContext", container_security()}};
+  Json container = {
+      {"name", "launcher"},
+      {"image", job.options->image},
+      {"command", Json::array({"reckon"})},
+      {"args", words(job)},
+      {"env", Json::array({{{"name", "HOME"}, {"value", kScratch}},
+                           {{"name", "RECKON_HISTORY"}, {"value", "off"}}})},
+      {"resources",
+       {{"requests", {{"cpu", "500m"}, {"memory", "512Mi"}}}, {"limits", {{"memory", "2Gi"}}}}},
+      {"securityContext", container_security()}};
   container["volumeMounts"] =
       Json::array({{{"name", "plan"}, {"mountPath", kMountedFiles}, {"readOnly", true}},
                    {{"name", "scratch"}, {"mountPath", kScratch}}});
@@ -85,9 +85,8 @@ Json launcher_pod(const Job& job, const std::string& name) {
   spec["terminationGracePeriodSeconds"] = 1;
   spec["securityContext"] = pod_security();
   spec["containers"] = Json::array({std::move(container)});
-  spec["volumes"] =
-      Json::array({{{"name", "plan"}, {"configMap", {{"name", name}}}},
-                   {{"name", "scratch"}, {"emptyDir", {{"sizeLimit", "1Gi"}}}}});
+  spec["volumes"] = Json::array({{{"name", "plan"}, {"configMap", {{"name", name}}}},
+                                 {{"name", "scratch"}, {"emptyDir", {{"sizeLimit", "1Gi"}}}}});
   return spec;
 }
 
@@ -111,8 +110,8 @@ std::vector<Json> launcher_documents(const Job& job) {
   Json binding = made("rbac.authorization.k8s.io/v1", "RoleBinding");
   binding["roleRef"] = {
       {"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "Role"}, {"name", name}};
-  binding["subjects"] = Json::array(
-      {{{"kind", "ServiceAccount"}, {"name", name}, {"namespace", job.name_space}}});
+  binding["subjects"] =
+      Json::array({{{"kind", "ServiceAccount"}, {"name", name}, {"namespace", job.name_space}}});
   documents.push_back(std::move(binding));
   Json map = made("v1", "ConfigMap");
   map["data"] = {{"plan.yaml", job.artifact->scenario}};

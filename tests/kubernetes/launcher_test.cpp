@@ -22,8 +22,7 @@ class ApiServerInPods {
     const std::string port = server.substr(server.rfind(':') + 1);
     forwards_ = std::make_unique<ChildProcess>(
         ProcessSpec{.name = "service address",
-                    .command = {"python3",
-                                RECKON_SOURCE_DIR "/tests/kubernetes/service_address.py",
+                    .command = {"python3", RECKON_SOURCE_DIR "/tests/kubernetes/service_address.py",
                                 "10.96.0.1", "443", port},
                     .environment = {},
                     .inherited = {}});
@@ -60,37 +59,49 @@ TEST_CASE("an elastic run is begun, watched and finished by a Job, whose pod may
   const std::string program = kubectl.out.substr(0, kubectl.out.find('\n'));
   const Output image =
       w.run_shell("'" RECKON_SOURCE_DIR "/scripts/image' launcher.tar --cpu-only --name " + kImage +
-                  " --worker '" RECKON_BINARY_DIR "/bin/reckon-worker' --program '" RECKON_BINARY_DIR
-                  "/bin/reckon' --program '" + program + "'");
+                  " --worker '" RECKON_BINARY_DIR
+                  "/bin/reckon-worker' --program '" RECKON_BINARY_DIR "/bin/reckon' --program '" +
+                  program + "'");
   INFO(image.err);
   REQUIRE(image.code == 0);
   cluster.load_image_file(w, "launcher.tar");
 
-  w.write("job.yaml", small_job(name, kRing, 12'000,
-                                "  optimizer: {learning_rate: 0.0001}\n"
-                                "  restart: {kind: elastic, min: 2}\n") +
-                          small_pool(4));
-  const Output exported = w.run("export kubernetes job.yaml --namespace " + name +
-                                " --claim checkpoints --image " + kImage +
-                                " --kubernetes-version 1.20 --out launcher.yaml");
+  w.write("job.yaml",
+          small_job(name, "{kind: multi_worker_mirrored, workers: 3, all_reduce: ring}", 12'000,
+                    "  optimizer: {learning_rate: 0.0001}\n"
+                    "  restart: {kind: elastic, min: 2}\n") +
+              small_pool(3));
+  const Output exported =
+      w.run("export kubernetes job.yaml --namespace " + name + " --claim checkpoints --image " +
+            kImage + " --kubernetes-version 1.20 --out launcher.yaml");
   INFO(exported.err);
   REQUIRE(exported.code == 0);
-  CHECK_THAT(exported.err, !Contains("warning") && Contains("a Job in the cluster watches the run"));
+  CHECK_THAT(exported.err,
+             !Contains("warning") && Contains("a Job in the cluster watches the run"));
   cluster.kubectl("apply -f -", read_all(w.path("launcher.yaml")));
 
-  const std::string launchers = " -n " + name + " -l app.kubernetes.io/instance=" + name + "-launcher";
+  const std::string launchers =
+      " -n " + name + " -l app.kubernetes.io/instance=" + name + "-launcher";
   const auto ranks = [&] {
     return cluster.get("pods -n " + name + " -l app.kubernetes.io/instance=" + name).at("items");
   };
-  const auto steps_of = [&](const std::string& pod) {
-    return lines_with(cluster.kubectl("logs -n " + name + ' ' + pod), "\"record\":\"step\"");
+  // Of a pod that is being made there is no log yet.
+  const auto log_of = [&](const std::string& pods) {
+    return w.run_shell(cluster.environment() + " kubectl logs --tail=-1 " + pods).out;
   };
-  const auto launcher_says = [&] { return cluster.kubectl("logs --tail=-1" + launchers); };
+  const auto steps_of = [&](const std::string& pod) {
+    return lines_with(log_of("-n " + name + ' ' + pod), "\"record\":\"step\"");
+  };
+  const auto launcher_says = [&] { return log_of(launchers); };
   const auto runs = [&](std::size_t steps) {
     const auto pods = ranks();
-    return pods.size() == 4 && std::ranges::all_of(pods, [&](const auto& pod) {
-             return pod.value("/status/phase"_json_pointer, std::string()) == "Running";
-           }) && steps_of(pods[0].at("metadata").at("name")) > steps;
+    return pods.size() == 3 &&
+           std::ranges::all_of(pods,
+                               [&](const auto& pod) {
+                                 return pod.value("/status/phase"_json_pointer, std::string()) ==
+                                        "Running";
+                               }) &&
+           steps_of(pods[0].at("metadata").at("name")) > steps;
   };
   const bool began = wait_for([&] { return runs(1000); });
   INFO(launcher_says());
@@ -100,12 +111,14 @@ TEST_CASE("an elastic run is begun, watched and finished by a Job, whose pod may
   cluster.kubectl("delete pod --force --grace-period=0" + launchers);
   REQUIRE(wait_for([&] { return contains(launcher_says(), "step "); }));
   const auto before = ranks();
-  REQUIRE(before.size() == 4);
+  REQUIRE(before.size() == 3);
   cluster.kubectl("delete pod --force --grace-period=0 -n " + name + ' ' +
                   before[2].at("metadata").at("name").get<std::string>());
   const auto over = [&] {
     const auto job = cluster.get("job " + name + "-launcher -n " + name);
-    return job.value("/status/succeeded"_json_pointer, 0) + job.value("/status/failed"_json_pointer, 0) > 1 ||
+    return job.value("/status/succeeded"_json_pointer, 0) +
+                   job.value("/status/failed"_json_pointer, 0) >
+               1 ||
            job.value("/status/succeeded"_json_pointer, 0) > 0;
   };
   const bool ended = wait_for(over);
