@@ -51,7 +51,7 @@ Json words(const Job& job) {
 
 /// What it may not mend by itself ends it: the answer is no, the input is wrong, somebody stopped
 /// the run, its budget is spent. What comes with its node does not count.
-Json failure_policy() {
+Json launcher_failures() {
   Json failed = {{"action", "FailJob"},
                  {"onExitCodes",
                   {{"containerName", "launcher"},
@@ -119,7 +119,7 @@ std::vector<Json> launcher_documents(const Job& job) {
   documents.push_back(std::move(map));
   Json launcher = made("batch/v1", "Job");
   Json spec = {{"backoffLimit", 6}};
-  if (job.options->minor >= kPodFailurePolicy) spec["podFailurePolicy"] = failure_policy();
+  if (job.options->minor >= kPodFailurePolicy) spec["podFailurePolicy"] = launcher_failures();
   spec["template"] = {{"metadata", {{"labels", labels}}}, {"spec", launcher_pod(job, name)}};
   launcher["spec"] = std::move(spec);
   documents.push_back(std::move(launcher));
