@@ -120,7 +120,7 @@ TEST_CASE("a node that falls silent is a lost node, and the gang starts again wi
   const Measurements m = job.measured();
   REQUIRE(m.interruptions.size() == 1);
   CHECK(m.interruptions[0].cause == Interruption::failure);
-  CHECK(m.interruptions[0].detail == "rank 1 " + lost + " is lost");
+  CHECK(m.interruptions[0].detail == "worker 1 (ranks 8 to 15) " + lost + " is lost");
 }
 
 TEST_CASE("a spot node that is taken back is a preemption, and the job waits for another",
@@ -151,7 +151,8 @@ TEST_CASE("a spot node that is taken back is a preemption, and the job waits for
   REQUIRE(m.interruptions.size() == 1);
   CHECK(m.interruptions[0].cause == Interruption::preemption);
   CHECK(m.interruptions[0].rank == 0);
-  CHECK(m.interruptions[0].detail == "rank 0 " + node + " was reclaimed or shut down");
+  CHECK(m.interruptions[0].detail ==
+        "worker 0 (ranks 0 to 7) " + node + " was reclaimed or shut down");
 }
 
 TEST_CASE("a gang of 256 pods on 64 nodes of 8 GPUs runs, loses a node, runs again and ends",
