@@ -48,7 +48,7 @@ image: deps-build
 	cmake -S . -B build/image -G Ninja -DCMAKE_BUILD_TYPE=Release -DRECKON_CUDA_WANTED=OFF -DRECKON_TESTS=OFF -DRECKON_HTML=OFF
 	ninja -C build/image -j$(JOBS) reckon-worker $(if $(LAUNCHER),reckon)
 	scripts/image build/reckon-worker.tar --worker build/image/bin/reckon-worker \
-	  $(if $(LAUNCHER),--program build/image/bin/reckon --program $$(command -v kubectl))
+	  $(if $(LAUNCHER),--program build/image/bin/reckon --program $$(command -v kubectl || echo kubectl))
 
 package: deps-build deps-package
 	scripts/package --jobs $(JOBS)

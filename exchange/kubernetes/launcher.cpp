@@ -50,7 +50,8 @@ Json words(const Job& job) {
 }
 
 /// What it may not mend by itself ends it: the answer is no, the input is wrong, somebody stopped
-/// the run, its budget is spent. What comes with its node does not count.
+/// the run, its budget is spent (1, 2, 75 and 4: docs/commands/run.md). What comes with its node
+/// does not count.
 Json launcher_failures() {
   Json failed = {{"action", "FailJob"},
                  {"onExitCodes",

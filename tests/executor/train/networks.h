@@ -86,23 +86,24 @@ inline ModelGraph small_gpt2(double dropout) {
   return std::move(*made);
 }
 
-/// DLRM in small: three numbers, a user's id and three items' ids of a record.
-inline ModelGraph small_recommender() {
+/// DLRM in small: of a record so many numbers, a user's id and three items' ids.
+inline ModelGraph small_recommender(std::int64_t numbers = 3, std::int64_t users = 50,
+                                    std::int64_t items_there = 9) {
   LayerList net(16);
   const LayerId record = net.add("record", InputLayer{}, std::vector<LayerId>{});
-  const LayerId numbers = net.add("numbers", SelectFeatures{0, 3}, record);
-  const LayerId dense = net.add("bottom", Linear{3, 8}, numbers);
-  const LayerId user_id = net.add("user_id", SelectFeatures{3, 1}, record);
-  const LayerId user = net.add("user", EmbeddingBag{50, 8, 1}, user_id);
-  const LayerId item_ids = net.add("item_ids", SelectFeatures{4, 3}, record);
-  const LayerId items = net.add("items", EmbeddingBag{9, 8, 3}, item_ids);
+  const LayerId fields = net.add("numbers", SelectFeatures{0, numbers}, record);
+  const LayerId dense = net.add("bottom", Linear{numbers, 8}, fields);
+  const LayerId user_id = net.add("user_id", SelectFeatures{numbers, 1}, record);
+  const LayerId user = net.add("user", EmbeddingBag{users, 8, 1}, user_id);
+  const LayerId item_ids = net.add("item_ids", SelectFeatures{numbers + 1, 3}, record);
+  const LayerId items = net.add("items", EmbeddingBag{items_there, 8, 3}, item_ids);
   const LayerId dots = net.add("dots", PairwiseDots{3, 8}, {dense, user, items});
   LayerId x = net.add("beside", Concat{}, {dense, user, items, dots});
   x = net.add("over", Linear{27, 16}, x);
   x = net.add("bent", Activation{}, x);
   x = net.add("click", Linear{16, 1}, x);
   net.add("loss", SigmoidCrossEntropy{}, x);
-  return network(SampleUnit::record, {7}, net);
+  return network(SampleUnit::record, {numbers + 4}, net);
 }
 
 }  // namespace reckon::test

@@ -10,6 +10,7 @@
 #include "executor/comm/server_job.h"
 #include "executor/comm/thread_communicator.h"
 #include "executor/train/data/order.h"
+#include "executor/train/networks.h"
 #include "executor/train/pulled_tables.h"
 #include "executor/train/recipe/recipe.h"
 #include "executor/train/trainer.h"
@@ -25,24 +26,7 @@ constexpr double kExponent = 1.1;
 constexpr std::int64_t kUsers = 3000, kItems = 700, kBatch = 64, kSteps = 150, kSamples = 4096;
 constexpr int kWorkers = 2, kServers = 2;
 
-/// DLRM in small: 4 numbers, a user's id, three items' ids.
-ModelGraph recommender() {
-  LayerList net(16);
-  const LayerId record = net.add("record", InputLayer{}, std::vector<LayerId>{});
-  LayerId dense = net.add("numbers", SelectFeatures{0, 4}, record);
-  dense = net.add("bottom", Linear{4, 8}, dense);
-  const LayerId user_id = net.add("user_id", SelectFeatures{4, 1}, record);
-  const LayerId user = net.add("user", EmbeddingBag{kUsers, 8, 1}, user_id);
-  const LayerId item_ids = net.add("item_ids", SelectFeatures{5, 3}, record);
-  const LayerId items = net.add("items", EmbeddingBag{kItems, 8, 3}, item_ids);
-  const LayerId dots = net.add("dots", PairwiseDots{3, 8}, {dense, user, items});
-  LayerId x = net.add("beside", Concat{}, {dense, user, items, dots});
-  x = net.add("over", Linear{27, 16}, x);
-  x = net.add("bent", Activation{}, x);
-  x = net.add("click", Linear{16, 1}, x);
-  net.add("loss", SigmoidCrossEntropy{}, x);
-  return ModelGraph::make("recommender", SampleUnit::record, {8}, net.take()).value();
-}
+ModelGraph recommender() { return test::small_recommender(4, kUsers, kItems); }
 
 PlannedWorkload workload(Optimizer optimizer, double momentum) {
   PlannedWorkload job{.model = recommender(),
