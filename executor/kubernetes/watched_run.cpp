@@ -7,8 +7,8 @@
 
 #include "executor/kubernetes/pods/pod_log.h"
 #include "executor/launch/rank_kinds.h"
-#include "executor/launch/standing_processes.h"
 #include "executor/train/recipe/recipe.h"
+#include "sim/scenario/restart.h"
 
 namespace reckon::kubernetes {
 namespace {
@@ -20,7 +20,7 @@ RunFilesOptions with_processes(RunFilesOptions files, int processes) {
 
 std::optional<SeatingRules> seating_of(const Plan& plan, const KubernetesRunOptions& options) {
   if (!options.stays) return std::nullopt;
-  return seating_rules(plan.only_job(), spare_processes(plan));
+  return seating_rules(plan.only_job(), spare_workers(plan), Seated::workers);
 }
 
 RunClock clock_of(const KubernetesRunOptions& options) {

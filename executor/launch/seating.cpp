@@ -18,13 +18,13 @@ int ranks_of_next(int waiting, const SeatingRules& rules, bool first) {
 
 }  // namespace
 
-SeatingRules seating_rules(const PlannedWorkload& job, int spares) {
-  const int of_worker = ranks_of_worker(job.strategy);
+SeatingRules seating_rules(const PlannedWorkload& job, int spares, Seated who) {
+  const int of_worker = who == Seated::ranks ? ranks_of_worker(job.strategy) : 1;
   return {.kind = job.restart->kind,
-          .wanted = computing_ranks(job.strategy),
+          .wanted = job.strategy.workers * of_worker,
           .of_copy = workers_of_a_copy(job) * of_worker,
           .least = job.restart->min_workers * of_worker,
-          .spares = job.restart->kind == RestartKind::warm_spare ? spares : 0};
+          .spares = job.restart->kind == RestartKind::warm_spare ? spares * of_worker : 0};
 }
 
 Seating seats_of_start(std::span<const StandingMember> there, const SeatingRules& rules,

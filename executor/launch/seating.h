@@ -13,15 +13,18 @@ namespace reckon {
 
 struct SeatingRules {
   RestartKind kind = RestartKind::in_place;
-  int wanted = 1;   // ranks of the whole job
+  int wanted = 1;   // ranks of the whole job; where workers are seated: workers, here and below
   int of_copy = 1;  // ranks that come and go together
   int least = 1;    // fewest ranks of an elastic job
   int spares = 0;   // processes that stand by beside the ranks
   /// As many can be there at once.
   int most() const { return wanted + spares; }
 };
-/// Of a job with a restart of another kind than full. `spares`: processes; used by a warm_spare.
-SeatingRules seating_rules(const PlannedWorkload& job, int spares);
+/// Who has a seat: each rank, as processes of a machine have, or each worker with all of its ranks,
+/// as pods have.
+enum class Seated { ranks, workers };
+/// Of a job with a restart of another kind than full. `spares`: workers; used by a warm_spare.
+SeatingRules seating_rules(const PlannedWorkload& job, int spares, Seated who);
 
 /// One that is there when a start begins.
 struct StandingMember {

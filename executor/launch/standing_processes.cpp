@@ -14,7 +14,9 @@
 namespace reckon {
 
 StandingProcesses::StandingProcesses(const PlannedWorkload& job, int spares)
-    : job_(job), of_worker_(ranks_of_worker(job.strategy)), rules_(seating_rules(job, spares)) {}
+    : job_(job),
+      of_worker_(ranks_of_worker(job.strategy)),
+      rules_(seating_rules(job, spares, Seated::ranks)) {}
 
 std::shared_ptr<WatchedProcess> StandingProcesses::start(const LocalJob& local,
                                                          const RankOfJob& rank,

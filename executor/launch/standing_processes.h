@@ -16,7 +16,7 @@ namespace reckon {
 
 class StandingProcesses {
  public:
-  /// `job` has a restart of another kind than full. `spares`: processes of a warm_spare that stand
+  /// `job` has a restart of another kind than full. `spares`: workers of a warm_spare that stand
   /// by.
   StandingProcesses(const PlannedWorkload& job, int spares);
 

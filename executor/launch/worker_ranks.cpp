@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "executor/comm/rendezvous/job_secret.h"
 #include "executor/launch/local/job.h"
+#include "executor/train/records/pod_orders.h"
 #include "sim/base/standard_streams.h"
 
 namespace reckon {
@@ -32,6 +36,39 @@ ProcessSpec process_of_rank(const WorkerRanks& worker, int own, const Socket& me
   if (own == 0) p.inherited.emplace_back(RunEnvironment::kRendezvousVariable, meeting.fd());
   return p;
 }
+
+/// What a pod says of the starts that it takes part in: its ranks say it each of themselves
+/// (pod_orders.h), whoever watches it asks for all of them.
+class StartsOfPod {
+ public:
+  explicit StartsOfPod(const WorkerRanks& worker)
+      : ranks_(worker.ranks), first_(worker.first), left_(std::size_t(worker.ranks)) {}
+
+  /// Of the first rank, among those of the start that the pod takes part in.
+  int first() const { return first_; }
+  /// Is it a line of that kind? `say` gets the pod's, where there is something to say.
+  bool take(int own, std::string_view line, const std::function<void(std::string)>& say) {
+    if (const auto part = parse_part_line(line)) {
+      left_[std::size_t(own)].reset();
+      if (own == 0) {
+        first_ = part->rank;
+        say(part_line(order_of_pod(*part, ranks_)));
+      }
+      return true;
+    }
+    const auto behind = parse_waiting_line(line);
+    if (!behind) return false;
+    left_[std::size_t(own)] = behind;
+    // One that had no time to take part in a start has left one before it.
+    if (std::ranges::all_of(left_, [](const auto& left) { return left.has_value(); }))
+      say(waiting_line(**std::ranges::max_element(left_)));
+    return true;
+  }
+
+ private:
+  int ranks_, first_;
+  std::vector<std::optional<std::int64_t>> left_;  // of the ranks that wait: the start that they left
+};
 
 void print_step(const ProgressReport& r) {
   print(fmt::format("step {} loss {:.4f} samples/s {:.1f} step {:.3f}s\n", r.step,
@@ -59,10 +96,12 @@ int run_worker_ranks(const WorkerRanks& worker, const std::function<StopRequest(
   gang.notice = kAsLongAsItTakes;
   gang.grace = worker.grace;
   GangEvents events;
+  StartsOfPod starts(worker);
   events.output = [&](int own, std::string_view line) {
+    if (starts.take(own, line, print)) return;
     const bool record = worker.records && line.starts_with("{\"record\":");
     print(record ? fmt::format("{}\n", line)
-                 : fmt::format("[rank {}] {}\n", worker.first + own, line));
+                 : fmt::format("[rank {}] {}\n", starts.first() + own, line));
   };
   if (worker.first == 0 && !worker.records)
     events.progress = [](int own, const ProgressReport& r) {

@@ -23,6 +23,8 @@ struct WorkerRanks {
 /// Until the last has ended. What a rank prints is printed with its rank, and steps where rank 0 is
 /// among them and prints no records. A request to stop goes to all of them, and they take the time
 /// that they need: whoever asks kills this process when it lasts too long, and they end with it.
+/// Ranks of a pod that takes orders (pod_orders.h) read them themselves; what they say of starts is
+/// said once, of the pod: that it waits when all of them do.
 /// One that fails ends the others behind the grace. The exit code is that of the first that failed,
 /// 128 + its signal where one killed it: what a worker of one process would end with. Throws what a
 /// start of a process throws; SocketError, SecretError.

@@ -129,8 +129,7 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
 bool goes_on_in_pods(const Plan& plan) {
   const PlannedWorkload& job = plan.only_job();
   return job.restart && job.restart->kind != RestartKind::full && !job.strategy.servers &&
-         ranks_of_worker(job.strategy) == 1 && !job.checkpoint.local &&
-         !computing_pools(plan).front()->accelerator;
+         !job.checkpoint.local;
 }
 
 Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes, WatchedPods watched) {
@@ -140,9 +139,8 @@ Diagnostics restarts_otherwise_in_pods(const Plan& plan, bool on_nodes, WatchedP
   if (job.restart && job.restart->kind != RestartKind::full &&
       !(would_go_on && watched == WatchedPods::yes)) {
     const char* where = would_go_on ? "under reckon run --on kubernetes they do"
-                                    : "pods of one rank each, on CPUs, without parameter servers "
-                                      "and with checkpoints in the storage alone, do under reckon "
-                                      "run --on kubernetes";
+                                    : "pods without parameter servers and with checkpoints in the "
+                                      "storage alone do under reckon run --on kubernetes";
     problems.add(fmt::format("pods of reckon-worker do not restart {} here: after a loss all of "
                              "them start again from the last checkpoint; {}",
                              to_text(job.restart->kind), where),

@@ -19,7 +19,7 @@ Diagnostics leaves_accelerators_idle(const Plan& plan);
 /// Whoever watches pods gives them orders, by which some jobs go on with those that are left.
 enum class WatchedPods { no, yes };
 /// A job whose pods, watched, go on with those that are left (workload.restart of another kind
-/// than full): of workers on CPUs that are one rank each and save in the storage alone.
+/// than full): without parameter servers, and of checkpoints in the storage alone.
 bool goes_on_in_pods(const Plan& plan);
 
 /// What of its restarts pods do not do: they start again all together, but for goes_on_in_pods();

@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/base/standard_streams.h"
 
 #ifdef RECKON_WITH_CUDA
 #include "executor/cuda/exchange/all_reduce.h"
 #include "executor/cuda/exchange/nccl_communicator.h"
+#include "executor/cuda/exchange/peer_loss.h"
 #include "executor/cuda/exchange/staged.h"
 #include "executor/cuda/libraries/nccl.h"
 #include "executor/cuda/libraries/run_time_libraries.h"
@@ -57,21 +60,29 @@ std::optional<Refusal> refusal(const PlannedWorkload& job, const WorkerIdentity&
 
 class CudaCompute final : public Compute {
  public:
-  CudaCompute(const PlannedWorkload& job, const WorkerIdentity& me, Communicator& peers,
-              Communicator* of_worker)
-      : job_(job), of_worker_(of_worker), device_(me.local_rank) {
-    if (job.strategy.servers) {  // which add up what the workers send
-      if (of_worker) nccl_ = cuda::make_nccl_communicator(*of_worker, me.local_rank);
+  CudaCompute(const PlannedWorkload& job, const WorkerIdentity& me, const JobPeers& peers)
+      : job_(job), of_worker_(peers.of_worker), device_(me.local_rank) {
+    // Servers add up what the workers send.
+    if (job.strategy.servers && of_worker_ == nullptr) return;
+    if (peers.membership != nullptr) watch(*peers.membership);
+    const std::string without = why_not_over_nccl(me, peers.all);
+    const auto make_group = [this, nccl = without.empty(), device = me.local_rank](
+                                Communicator& hosts) -> std::unique_ptr<cuda::ReducingGroup> {
+      if (nccl) return cuda::make_nccl_communicator(hosts, device, loss_ ? &*loss_ : nullptr);
+      return cuda::make_staged_group(hosts);
+    };
+    if (job.strategy.servers) {
+      reducer_ = make_group(*of_worker_);
       return;
     }
     if (cuts_the_model(job.strategy)) {
-      cut(me, peers);
+      layouts_ = cuda::make_device_layouts(*precision_of(job_), device_.stream(), make_group);
       return;
     }
     // A gang of one reduces over NCCL too, where it is there: what runs on one GPU is what runs on
     // a hundred.
-    const bool gang = job.strategy.kind != StrategyKind::single && cuda::why_no_nccl().empty();
-    if (peers.size() > 1 || gang) nccl_ = cuda::make_nccl_communicator(peers, me.local_rank);
+    const bool gang = job.strategy.kind != StrategyKind::single && without.empty();
+    if (peers.all.size() > 1 || gang) reducer_ = make_group(peers.all);
   }
   ComputeName name() const override {
     const bool whole = *precision_of(job_) == cuda::DevicePrecision::fp32;
@@ -83,7 +94,7 @@ class CudaCompute final : public Compute {
     return cuda::make_device_runtime(job_.model, options, *precision_of(job_), device_.stream());
   }
   std::unique_ptr<GradientExchange> make_exchange() override {
-    return cuda::make_device_exchange(nccl_.get(),
+    return cuda::make_device_exchange(reducer_.get(),
                                       {.optimizer = optimizer_rule(job_),
                                        .trained = {},
                                        .clip_norm = job_.optimizer_settings.clip_norm},
@@ -94,40 +105,42 @@ class CudaCompute final : public Compute {
                                           const ParameterLayout& layout) override {
     const bool in_lockstep = job_.strategy.synchronous() && job_.strategy.backup_workers() == 0;
     cuda::StagedWorker worker{
-        .devices = nccl_.get(), .hosts = of_worker_, .in_lockstep = in_lockstep};
+        .devices = reducer_.get(), .hosts = of_worker_, .in_lockstep = in_lockstep};
     return cuda::make_staged_exchange(std::move(host), layout, device_.stream(), worker);
   }
 
  private:
-  /// All ranks over NCCL, or none.
-  void cut(const WorkerIdentity& me, Communicator& peers) {
-    const std::string mine = cuda::why_no_nccl();
-    std::int64_t without = mine.empty() ? 0 : 1;
-    peers.all_reduce(std::span<std::int64_t>(&without, 1));
-    const bool nccl = without == 0;
-    if (!nccl && me.rank == 0)
-      print_error(
-          fmt::format("reckon-worker: warning: devices exchange through their hosts' memory: {}\n",
-                      mine.empty() ? "another rank has no NCCL" : mine));
-    layouts_ =
-        cuda::make_device_layouts(*precision_of(job_), device_.stream(),
-                                  [nccl, device = me.local_rank](
-                                      Communicator& hosts) -> std::unique_ptr<cuda::ReducingGroup> {
-                                    if (nccl) return cuda::make_nccl_communicator(hosts, device);
-                                    return cuda::make_staged_group(hosts);
-                                  });
+  void watch(Membership& membership) {
+    constexpr Seconds kToKnowWho{2};
+    loss_.emplace(
+        [&membership](std::function<void()> act) { membership.on_loss(std::move(act)); },
+        [&membership](const std::string& what) { return membership.lost_peer(what, kToKnowWho); });
+  }
+  /// All ranks use it, or none. Collective.
+  static std::string why_not_over_nccl(const WorkerIdentity& me, Communicator& all) {
+    std::string why = cuda::why_no_nccl();
+    if (all.size() == 1) return why;
+    std::int64_t without = why.empty() ? 0 : 1;
+    all.all_reduce(std::span<std::int64_t>(&without, 1));
+    if (without == 0) return "";
+    if (why.empty()) why = "another rank has no NCCL";
+    if (me.rank == 0)
+      print_error(fmt::format(
+          "reckon-worker: warning: devices exchange through their hosts' memory: {}\n", why));
+    return why;
   }
 
   const PlannedWorkload& job_;
   Communicator* of_worker_;
+  std::optional<cuda::PeerLoss> loss_;  // outlives what it ends
   cuda::OpenDevice device_;
   std::unique_ptr<LayoutMaker> layouts_;
-  std::unique_ptr<cuda::NcclCommunicator> nccl_;
+  std::unique_ptr<cuda::ReducingGroup> reducer_;
 };
 
 std::unique_ptr<Compute> open(const PlannedWorkload& job, const WorkerIdentity& me,
-                              Communicator& peers, Communicator* of_worker) {
-  return std::make_unique<CudaCompute>(job, me, peers, of_worker);
+                              const JobPeers& peers) {
+  return std::make_unique<CudaCompute>(job, me, peers);
 }
 
 #else
@@ -135,8 +148,7 @@ std::unique_ptr<Compute> open(const PlannedWorkload& job, const WorkerIdentity& 
 std::optional<Refusal> refusal(const PlannedWorkload&, const WorkerIdentity&) {
   return Refusal{"this reckon-worker was built without CUDA"};
 }
-std::unique_ptr<Compute> open(const PlannedWorkload&, const WorkerIdentity&, Communicator&,
-                              Communicator*) {
+std::unique_ptr<Compute> open(const PlannedWorkload&, const WorkerIdentity&, const JobPeers&) {
   return nullptr;
 }
 
@@ -173,20 +185,19 @@ std::string device_libraries() {
 }
 
 std::unique_ptr<Compute> choose_device(const JobOptions& options, const PlannedWorkload& job,
-                                       const WorkerIdentity& me, Communicator& peers,
-                                       Communicator* of_worker) {
+                                       const WorkerIdentity& me, const JobPeers& peers) {
   if (options.device == DeviceWish::cpu) return nullptr;
   const std::optional<Refusal> mine = refusal(job, me);
   if (options.device == DeviceWish::cuda) {
-    if (!mine) return open(job, me, peers, of_worker);
+    if (!mine) return open(job, me, peers);
     const std::string text = "--device cuda: " + mine->why;
     if (mine->of_job) throw std::invalid_argument(text);
     throw std::runtime_error(text);
   }
 #ifdef RECKON_WITH_CUDA
   std::int64_t refusals = mine ? 1 : 0;
-  peers.all_reduce(std::span<std::int64_t>(&refusals, 1));
-  if (refusals == 0) return open(job, me, peers, of_worker);
+  peers.all.all_reduce(std::span<std::int64_t>(&refusals, 1));
+  if (refusals == 0) return open(job, me, peers);
   if (me.rank == 0 && (!mine || mine->of_job))
     print_error(fmt::format("reckon-worker: on the CPU: {}\n",
                             mine ? mine->why : "another rank has no device"));

@@ -4,6 +4,7 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/comm/gradient_exchange.h"
+#include "executor/comm/rendezvous/rendezvous.h"
 #include "executor/comm/rendezvous/worker_identity.h"
 #include "executor/train/layouts/layout_training.h"
 #include "executor/train/step_runtime.h"
@@ -45,14 +46,20 @@ std::string why_too_few_devices(DeviceWish wish, int ranks);
 /// or its ranks have no devices.
 std::string what_is_apart(DeviceWish wish, int ranks, const PlannedPool& pool);
 
+/// Whom a rank trains with.
+struct JobPeers {
+  Communicator& all;
+  Communicator* of_worker = nullptr;  // this worker's ranks, of several under parameter servers
+  Membership* membership = nullptr;   // null: this rank is alone
+};
+
 /// The device of `me.local_rank` where options.device says so: null: the CPU. `peers`: all ranks
 /// choose the same, the CPU where one of them cannot have a device; where the job is the reason, it
-/// is said on standard error.
+/// is said on standard error. Devices exchange over NCCL, or where a rank has none through their
+/// hosts' memory, which rank 0 says.
 /// With --device cuda it throws instead: std::invalid_argument where the job is the reason,
-/// std::runtime_error where the machine is. `of_worker`: this worker's ranks, of several under
-/// parameter servers; else null. All must outlive it.
+/// std::runtime_error where the machine is. All must outlive it.
 std::unique_ptr<Compute> choose_device(const JobOptions& options, const PlannedWorkload& job,
-                                       const WorkerIdentity& me, Communicator& peers,
-                                       Communicator* of_worker);
+                                       const WorkerIdentity& me, const JobPeers& peers);
 
 }  // namespace reckon::worker

@@ -130,8 +130,10 @@ int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIden
   const std::int64_t steps = options.steps ? std::min(*options.steps, job.steps) : job.steps;
   const Peers peers = meet(options, job.strategy, me, prepared.secret, std::move(listener));
   const auto of_worker = ranks_of_own_worker(job.strategy, *peers.communicator);
-  const auto compute = choose_device(options, job, me, *peers.communicator, of_worker.get());
-  if (compute) stay = nullptr;  // NCCL's communicators do not outlive a peer
+  const auto compute = choose_device(options, job, me,
+                                     {.all = *peers.communicator,
+                                      .of_worker = of_worker.get(),
+                                      .membership = peers.membership.get()});
   Workers workers(threads_of(options));
   const PlannedWorkload& planned = plan.only_job();
   const bool cut = cuts_the_model(job.strategy);
@@ -174,10 +176,14 @@ int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIden
     if (stay) stay->held.reset();
     trainer.train_until(steps, session.hooks());
     session.finish();
-  } catch (const CommError&) {
+  } catch (const std::exception& error) {
+    const bool lost = dynamic_cast<const CommError*>(&error) != nullptr;
+    if (!lost && !(compute && peers.membership && peers.membership->knows_loss())) throw;
     session.abandon();
     if (stay && started) hold_state(*stay, trainer);
-    throw;
+    if (lost) throw;
+    // What devices make of what a lost rank did not send says nothing of the training.
+    throw peers.membership->lost_peer(error.what(), Seconds{0});
   }
   // A pod that is told to end saves with all others; they go on when there is another in its place.
   const bool another_ends =
@@ -215,7 +221,10 @@ Orders orders_for(const RunEnvironment& environment, const PlannedWorkload& job,
   std::optional<TrainOrder> own;
   if (!environment.stands_by && (!job.restart || job.restart->kind == RestartKind::in_place))
     own = {.attempt = me.attempt, .rank = me.rank, .workers = me.workers, .master = me.master};
-  return {*file, own, [&job](const TrainOrder& order) { return why_not_part(job, order); }};
+  const int ranks = environment.rank_of_worker ? ranks_of_worker(job.strategy) : 1;
+  const auto of_rank = [ranks, number = environment.rank_of_worker.value_or(0)](
+                           const TrainOrder& of_pod) { return order_of_rank(of_pod, ranks, number); };
+  return {*file, own, of_rank, [&job](const TrainOrder& order) { return why_not_part(job, order); }};
 }
 
 /// All pods run when they are told to meet: who does not come then is lost.

@@ -190,6 +190,11 @@ void Membership::on_loss(std::function<void()> act) {
   if (!watch_.joinable()) watch_ = std::thread([this] { watch(); });
 }
 
+bool Membership::knows_loss() {
+  const std::lock_guard lock(mutex_);
+  return lost_.has_value();
+}
+
 /// Until a rank is lost: what comes while nobody has asked is the news of that, or the end of rank
 /// 0. Who has asked holds the mutex until the answer is read.
 void Membership::watch() {

@@ -84,6 +84,8 @@ class Membership {
   /// connections need not wait for their deadlines. `act` is not called, or has returned, once this
   /// object is gone.
   void on_loss(std::function<void()> act);
+  /// A rank is lost, as far as this one has been told.
+  bool knows_loss();
   /// A number for each thing that the ranks build together, in the same order: 0, 1, ...
   int next_number() { return next_number_++; }
 

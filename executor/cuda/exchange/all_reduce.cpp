@@ -61,6 +61,7 @@ class DeviceExchange final : public GradientExchange {
         times.sent += sums->take_sent();
       }
       check(cudaStreamSynchronize(stream_), "sum of gradients");
+      for (OpenSums* sums : sums_.both()) sums->check_peers();
       times.exposed_communication = times.communication = Clock::now() - backward_end;
     }
     const auto begin = Clock::now();

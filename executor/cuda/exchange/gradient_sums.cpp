@@ -27,6 +27,10 @@ void OpenSums::join(cudaStream_t stream) {
   if (ranks() > 1) reducer_->join(stream);
 }
 
+void OpenSums::check_peers() const {
+  if (ranks() > 1) reducer_->check_peers("sum of gradients");
+}
+
 Bytes OpenSums::take_sent() {
   RECKON_CHECK(open_.empty());
   rule_ = {};

@@ -30,6 +30,8 @@ class OpenSums {
   std::vector<ParameterRange> send(std::span<float> gradients, cudaStream_t stream);
   /// What is queued on `stream` from now on sees the sums.
   void join(cudaStream_t stream);
+  /// Once what was joined is done: throws CommError where a rank is lost, and the sums are none.
+  void check_peers() const;
   /// At the end of a step: what this rank has sent in it.
   Bytes take_sent();
 

@@ -3,6 +3,7 @@
 
 #include "executor/comm/communicator.h"
 #include "executor/cuda/exchange/group.h"
+#include "executor/cuda/exchange/peer_loss.h"
 
 // Collectives between devices by NCCL: one device a rank.
 namespace reckon::cuda {
@@ -21,6 +22,9 @@ class NcclCommunicator : public Communicator, public ReducingGroup {
 /// id and outlives nothing: it is used here alone. The current device is this rank's. Throws
 /// DeviceError: where there is no NCCL (why_no_nccl), and where two ranks of a host would share a
 /// device, naming both.
-std::unique_ptr<NcclCommunicator> make_nccl_communicator(Communicator& control, int device);
+/// `loss`: of a rank of the job, which outlives it: what waits for NCCL then ends, and throws
+/// CommError, as do all calls after it; nullptr: nobody tells, and NCCL waits for ever.
+std::unique_ptr<NcclCommunicator> make_nccl_communicator(Communicator& control, int device,
+                                                         const PeerLoss* loss = nullptr);
 
 }  // namespace reckon::cuda

@@ -60,6 +60,7 @@ class OffloadedExchange final : public GradientExchange {
       times.sent += sums->take_sent();
     }
     check(cudaStreamSynchronize(copies_.get()), "gradients");
+    for (OpenSums* sums : sums_.both()) sums->check_peers();
     RECKON_CHECK(std::exchange(brought_, 0) == elements_of(options_.trained));
     auto begin = backward_end;
     if (sums_.all().ranks() > 1) {

@@ -17,6 +17,8 @@ class DeviceReducer {
   virtual void queue_sums(std::span<const std::span<float>> ranges, cudaStream_t stream) = 0;
   /// What is queued on `stream` from now on sees the sums.
   virtual void join(cudaStream_t stream) = 0;
+  /// Behind a wait for sums: throws CommError where a rank is lost, and they may be none.
+  virtual void check_peers(const char* /*what*/) {}
 };
 
 }  // namespace reckon::cuda

@@ -19,8 +19,11 @@ Loaded load_entries() {
   library.find(out.entries.get_version, "ncclGetVersion");
   library.find(out.entries.get_error_string, "ncclGetErrorString");
   library.find(out.entries.get_unique_id, "ncclGetUniqueId");
-  library.find(out.entries.comm_init_rank, "ncclCommInitRank");
+  library.find(out.entries.comm_init_rank_config, "ncclCommInitRankConfig");
+  library.find(out.entries.get_async_error, "ncclCommGetAsyncError");
+  library.find(out.entries.comm_finalize, "ncclCommFinalize");
   library.find(out.entries.comm_destroy, "ncclCommDestroy");
+  library.find(out.entries.comm_abort, "ncclCommAbort");
   library.find(out.entries.all_reduce, "ncclAllReduce");
   library.find(out.entries.all_gather, "ncclAllGather");
   library.find(out.entries.reduce_scatter, "ncclReduceScatter");

@@ -21,8 +21,11 @@ struct NcclLibrary {
   decltype(&::ncclGetVersion) get_version = nullptr;
   decltype(&::ncclGetErrorString) get_error_string = nullptr;
   decltype(&::ncclGetUniqueId) get_unique_id = nullptr;
-  decltype(&::ncclCommInitRank) comm_init_rank = nullptr;
+  decltype(&::ncclCommInitRankConfig) comm_init_rank_config = nullptr;
+  decltype(&::ncclCommGetAsyncError) get_async_error = nullptr;
+  decltype(&::ncclCommFinalize) comm_finalize = nullptr;
   decltype(&::ncclCommDestroy) comm_destroy = nullptr;
+  decltype(&::ncclCommAbort) comm_abort = nullptr;
   decltype(&::ncclAllReduce) all_reduce = nullptr;
   decltype(&::ncclAllGather) all_gather = nullptr;
   decltype(&::ncclReduceScatter) reduce_scatter = nullptr;

@@ -7,6 +7,7 @@
 #include "executor/train/recipe/recipe.h"
 #include "executor/train/stop_signal.h"
 #include "sim/base/check.h"
+#include "sim/scenario/restart.h"
 #include "sim/step/step.h"
 
 namespace reckon {
@@ -31,7 +32,7 @@ LocalRun::LocalRun(const Plan& plan, const Forecast& forecast, const LocalRunOpt
   else if (processes() > 1)
     job_.secret = secret_.emplace(options.directory.secret()).path();
   if (!options.foreign && job().restart && job().restart->kind != RestartKind::full)
-    standing_.emplace(job(), spare_processes(plan));
+    standing_.emplace(job(), spare_workers(plan));
   job_.worker = options.worker;
   job_.arguments = options.arguments;
   job_.clock = files_.before().clock;

@@ -39,12 +39,17 @@ class Orders {
  public:
   /// Takes over what it inherited.
   explicit Orders(int inherited) : socket_(inherited) {}
-  /// Of a pod. `own_part`: what a number alone means (PodOrder::own_part); nullopt: such a one is
-  /// refused. `why_not`: why the job has no such part; "": it has. What is refused is said on
+  /// Of a rank of a pod, whose orders it takes by `of_rank` (order_of_rank(); the pod is one rank:
+  /// as they are). `own_part`: what a number alone means (PodOrder::own_part); nullopt: such a one
+  /// is refused. `why_not`: why the job has no such part; "": it has. What is refused is said on
   /// standard error, and waited on.
   Orders(std::filesystem::path file, std::optional<TrainOrder> own_part,
+         std::function<TrainOrder(const TrainOrder&)> of_rank,
          std::function<std::string(const TrainOrder&)> why_not)
-      : file_(std::move(file)), own_part_(std::move(own_part)), why_not_(std::move(why_not)) {}
+      : file_(std::move(file)),
+        own_part_(std::move(own_part)),
+        of_rank_(std::move(of_rank)),
+        why_not_(std::move(why_not)) {}
 
   struct Received {
     TrainOrder order;
@@ -67,6 +72,7 @@ class Orders {
   FileHandle socket_;
   std::filesystem::path file_;  // empty: by the socket
   std::optional<TrainOrder> own_part_;
+  std::function<TrainOrder(const TrainOrder&)> of_rank_;
   std::function<std::string(const TrainOrder&)> why_not_;
   std::int64_t newest_ = -1;  // of the file, that was taken
   std::string refused_;       // why, said last

@@ -67,6 +67,18 @@ PodOrder read_order(const std::filesystem::path& file) {
   return parse_order(std::string{std::istreambuf_iterator<char>(in), {}});
 }
 
+TrainOrder order_of_rank(TrainOrder of_pod, int ranks, int own) {
+  of_pod.rank = of_pod.rank * ranks + own;
+  of_pod.workers *= ranks;
+  return of_pod;
+}
+
+TrainOrder order_of_pod(TrainOrder of_rank, int ranks) {
+  of_rank.rank /= ranks;
+  of_rank.workers /= ranks;
+  return of_rank;
+}
+
 std::string waiting_line(std::int64_t behind) {
   return fmt::format("{}{}\n", kWaitsBehind, behind < 0 ? "none" : std::to_string(behind));
 }

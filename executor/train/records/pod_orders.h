@@ -36,6 +36,12 @@ struct PodOrder {
 PodOrder parse_order(std::string_view text);
 PodOrder read_order(const std::filesystem::path& file);
 
+/// What an order of a pod means for one of its ranks: `ranks` of each pod, this one's number `own`
+/// among them.
+TrainOrder order_of_rank(TrainOrder of_pod, int ranks, int own);
+/// And back.
+TrainOrder order_of_pod(TrainOrder of_rank, int ranks);
+
 /// What a pod prints that waits for an order; `behind`: the start that it has left, -1: none.
 std::string waiting_line(std::int64_t behind);
 /// nullopt: the line says something else.

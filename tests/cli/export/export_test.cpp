@@ -110,30 +110,17 @@ TEST_CASE("what does not fit is not exported, whatever its expectations ask") {
   }
 }
 
-TEST_CASE("which scenarios reckon-worker would not train as planned: fewer with time") {
-  // Each with what keeps it; a scenario that is left out here exports without a warning.
-  const std::map<std::string, std::vector<std::string>> known{
-      {"elastic-spot", {"do not restart elastic"}},
-      {"warm-spare-small", {"do not restart warm_spare"}}};
+TEST_CASE("each scenario of the repository is exported as planned, without a warning") {
   const Workspace w;
+  int exported = 0;
   for (const auto& file : std::filesystem::directory_iterator(RECKON_SOURCE_DIR "/scenarios")) {
     if (file.path().extension() != ".yaml") continue;
     const std::string name = file.path().stem().string();
     if (name == "does-not-fit") continue;  // refused
-    const Output exported = w.run("export kubernetes '" + file.path().string() + "'");
-    INFO(name << ": " << exported.err);
-    const auto reasons = known.find(name);
-    std::size_t warnings = 0, explained = 0;
-    std::istringstream lines(exported.err);
-    for (std::string line; std::getline(lines, line);) {
-      if (line.find(": warning: ") == std::string::npos) continue;
-      ++warnings;
-      if (reasons == known.end()) continue;
-      explained += std::ranges::any_of(reasons->second, [&](const std::string& reason) {
-        return line.find(reason) != std::string::npos;
-      });
-    }
-    CHECK(warnings == explained);
-    CHECK((warnings > 0) == (reasons != known.end()));  // what is solved leaves the list
+    const Output manifests = w.run("export kubernetes '" + file.path().string() + "'");
+    INFO(name);
+    CHECK_THAT(manifests.err, !Contains(": warning: "));
+    exported += manifests.code == 0 ? 1 : 0;
   }
+  CHECK(exported > 20);
 }

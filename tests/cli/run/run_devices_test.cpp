@@ -6,11 +6,7 @@
 #include <memory>
 #include <sstream>
 
-#include "cli/background_job.h"
-#include "cli/run/hand_started.h"
-#include "executor/train/checkpoint/checkpoint_set.h"
-#include "executor/train/records/measurement_log.h"
-#include "support/trained_weights.h"
+#include "cli/run/devices_job.h"
 
 // Workers of several ranks, one a device: real processes, which compute on CPUs where no device is
 // there. What differs on devices is what computes and what sums (NCCL), not who starts whom.
@@ -18,54 +14,6 @@ using namespace reckon;
 using namespace reckon::test;
 
 namespace {
-
-/// A small GPT on nodes with two accelerators each.
-std::string devices_job(const std::string& strategy, int nodes, int steps,
-                        const std::string& more = "") {
-  return "name: devices\nworkload:\n"
-         "  model: {transformer: {layers: 4, hidden: 32, heads: 4, vocabulary: 64, "
-         "sequence_length: 16, positions: 16, tied_output: true}}\n"
-         "  dataset: {samples: 4096, bytes_per_sample: 32B}\n"
-         "  train: {steps: " +
-         std::to_string(steps) +
-         "}\n  precision: fp32\n  global_batch: 16\n  strategy: " + strategy + "\n" + more +
-         "  optimizer: {kind: sgd, learning_rate: 0.01, momentum: 0.9, clip_norm: 0}\n"
-         "  checkpoint: {interval: none}\n"
-         "cluster:\n  provider: on_premises\n  pools:\n"
-         "    - {name: here, machine: {vcpu: 8, memory: 64GiB, network: 10Gbps}, accelerator: "
-         "{type: T4, count: 2}, nodes: " +
-         std::to_string(nodes) + "}\n";
-}
-
-constexpr const char* kDevicesRun =
-    "--retries 100 --retry-delay 0s --replications 20 --checkpoint-steps 10 ";
-
-std::vector<float> devices_weights(const Workspace& w, const std::string& out) {
-  return trained_weights(w.path(out) / "model.safetensors");
-}
-
-std::vector<float> devices_run(const Workspace& w, const std::string& file,
-                               const std::string& out) {
-  BackgroundJob job(w, file, out, kDevicesRun);
-  const int code = job.code();
-  INFO(out << ": " << job.errors());
-  REQUIRE(code == 0);
-  return devices_weights(w, out);
-}
-
-Measurements devices_records(const Workspace& w, const std::string& out) {
-  auto read = read_measurement_log(w.path(out) / "measurements.jsonl");
-  REQUIRE(read);
-  return std::move(*read);
-}
-
-std::vector<pid_t> children_of(pid_t parent) {
-  const std::string id = std::to_string(parent);
-  std::istringstream text(read_all("/proc/" + id + "/task/" + id + "/children"));
-  std::vector<pid_t> ids;
-  for (pid_t child = 0; text >> child;) ids.push_back(child);
-  return ids;
-}
 
 /// The two workers of a job as pods start them: one process each, which starts its ranks.
 struct WorkerPair {
@@ -91,22 +39,6 @@ struct WorkerPair {
   std::vector<pid_t> ranks(std::size_t k) const { return children_of(workers[k]->id()); }
   std::vector<std::unique_ptr<ChildProcess>> workers;
 };
-
-bool saved(const Workspace& w, const std::string& out, std::int64_t step) {
-  const auto sets = list_sets(w.path(out) / "checkpoints");
-  return std::ranges::any_of(sets,
-                             [&](const CheckpointSet& s) { return s.complete && s.step >= step; });
-}
-
-template <class There>
-bool wait_for_that(There there) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-  while (!there()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
 
 }  // namespace
 

@@ -132,3 +132,17 @@ TEST_CASE("in random worlds no rank is given twice, nobody is left out, and size
     }
   }
 }
+
+TEST_CASE("pods are seated by workers, processes by ranks, and both are as many in the end") {
+  PlannedWorkload job;
+  job.strategy.kind = StrategyKind::multi_worker_mirrored;
+  job.strategy.workers = 6;
+  job.strategy.accelerators_per_worker = 8;
+  job.restart = {.kind = RestartKind::warm_spare, .min_workers = 2};
+  const SeatingRules ranks = seating_rules(job, 1, Seated::ranks);
+  CHECK((ranks.wanted == 48 && ranks.of_copy == 8 && ranks.least == 16 && ranks.spares == 8));
+  const SeatingRules workers = seating_rules(job, 1, Seated::workers);
+  CHECK((workers.wanted == 6 && workers.of_copy == 1 && workers.least == 2 && workers.spares == 1));
+  job.restart->kind = RestartKind::elastic;
+  CHECK(seating_rules(job, 1, Seated::workers).spares == 0);
+}

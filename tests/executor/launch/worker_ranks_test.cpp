@@ -1,15 +1,18 @@
 #include "executor/launch/worker_ranks.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "executor/comm/errors.h"
+#include "executor/train/checkpoint/durable_file.h"
 #include "executor/train/stop_signal.h"
 
 using namespace reckon;
@@ -98,4 +101,32 @@ TEST_CASE("a request to stop goes to all ranks, and they take the time that they
   // Where one was told by whoever takes its node away, so are all in their next step.
   CHECK(run_worker_ranks(shell_ranks("[ $OWN = 0 ] && exit 75; sleep 0.6; exit 75"), nobody) ==
         kExitStoppedOnRequest);
+}
+
+TEST_CASE("of the starts that its ranks take part in a worker speaks once, as the pod that it is") {
+  const RanksDirectory d;
+  // The second rank is told of start 4 too late: it leaves start 3 alone.
+  const std::string waits = "echo 'reckon-worker: waits for an order; start left: '";
+  const std::string part = "echo 'reckon-worker: takes part in start '";
+  const std::string next = "; sleep 0.1; [ $OWN = 1 ] && sleep 0.2; ";
+  const std::string script = waits + "none" + next + part + "\"3 as rank $((4 + OWN)) of 8\"" + next +
+                             waits + "3" + next + "[ $OWN = 1 ] || { " + part +
+                             "'4 as rank 2 of 6'; echo works; " + waits + "4; }";
+  {
+    std::fflush(stdout);
+    const FileHandle kept(::dup(STDOUT_FILENO));
+    const FileHandle file(::creat((d.path / "printed").c_str(), 0600));
+    REQUIRE((kept.get() >= 0 && ::dup2(file.get(), STDOUT_FILENO) >= 0));
+    const int code = run_worker_ranks(shell_ranks(script, 0), nobody);
+    std::fflush(stdout);
+    ::dup2(kept.get(), STDOUT_FILENO);
+    CHECK(code == 0);
+  }
+  CHECK(d.read("printed") ==
+        "reckon-worker: waits for an order; start left: none\n"
+        "reckon-worker: takes part in start 3 as rank 2 of 4\n"
+        "reckon-worker: waits for an order; start left: 3\n"
+        "reckon-worker: takes part in start 4 as rank 1 of 3\n"
+        "[rank 2] works\n"
+        "reckon-worker: waits for an order; start left: 4\n");
 }

@@ -1,8 +1,10 @@
 #pragma once
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -103,8 +105,27 @@ inline const char* cudaGetErrorString(cudaError_t e) { return e == 0 ? "no error
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+/// Of a process; a thread that is a rank has one of its own, as far as NCCL asks.
 inline cudaError_t cudaGetDeviceCount(int* n) {
-  *n = 1;
+  const char* said = std::getenv("RECKON_EMULATED_DEVICES");
+  *n = said != nullptr ? std::atoi(said) : 1;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int) {
+  static std::atomic<int> next{0};
+  thread_local const int own = next++;
+  std::snprintf(id, static_cast<std::size_t>(length), "%04x", own);
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
+  *can = 1;
+  return cudaSuccess;
+}
+struct cudaDeviceProp {
+  char name[256];
+};
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  std::strcpy(properties->name, "emulated device");
   return cudaSuccess;
 }
 inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }

@@ -1,0 +1,40 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "executor/comm/errors.h"
+#include "sim/base/quantity.h"
+
+namespace reckon::cuda {
+
+/// How a rank learns that another is lost while its device waits for it: NCCL waits for ever, so
+/// what waits has to be ended from elsewhere. Where that does not free the rank in time, the
+/// process ends with kExitLostPeer, and somebody else takes its place.
+class PeerLoss {
+ public:
+  /// `watch`: calls `act` from another thread once a rank is lost (Membership::on_loss()); `error`:
+  /// the loss, as it ended `what` (Membership::lost_peer()). `patience`: from a loss to the end of
+  /// this object.
+  PeerLoss(const std::function<void(std::function<void()> act)>& watch,
+           std::function<CommError(const std::string& what)> error, Seconds patience = kPatience);
+  ~PeerLoss();
+  PeerLoss(const PeerLoss&) = delete;
+  PeerLoss& operator=(const PeerLoss&) = delete;
+
+  /// Calls `act` in a thread of its own, so that none waits for another's end: what one
+  /// communicator's end waits for may be another's. Once this object is gone it does not begin.
+  void on_loss(std::function<void()> act) const;
+  CommError error(const std::string& what) const { return error_(what); }
+
+  /// An abort takes NCCL a second, and some versions hang in it.
+  static constexpr Seconds kPatience{60};
+
+ private:
+  struct State;
+
+  std::shared_ptr<State> state_;
+  std::function<CommError(const std::string& what)> error_;
+};
+
+}  // namespace reckon::cuda

@@ -1,0 +1,161 @@
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "cli/run/devices_job.h"
+
+// Workers of several ranks that go on with those that are left: as pods that take orders, and on
+// devices, whose ranks wait for one another where no process sees it.
+using namespace reckon;
+using namespace reckon::test;
+
+namespace {
+
+/// One worker as a pod that takes orders.
+class OrderedPod {
+ public:
+  /// `rank`: of its worker; `name`: of its files.
+  OrderedPod(const Workspace& w, int rank, const std::string& name, const std::string& secret)
+      : w_(w), name_(name) {
+    w.write(name + ".order", "");
+    process_ = std::make_unique<ChildProcess>(ProcessSpec{
+        name,
+        {"sh", "-c",
+         "cd '" + w.path("").string() + "' && RECKON_ORDERS_FILE='" +
+             w.path(name + ".order").string() + "' exec " + kWorker +
+             "job.yaml --threads 1 --device cpu --workers 2 --rank " + std::to_string(rank) +
+             " --master 127.0.0.1:9 --out run --checkpoint-steps 10" + secret + " > " + name +
+             ".txt 2>&1"},
+        {},
+        {}});
+  }
+  void order(int start, int rank, int workers, int port) const {
+    w_.write(name_ + ".order", std::to_string(start) + ' ' + std::to_string(rank) + ' ' +
+                                   std::to_string(workers) + " 127.0.0.1:" + std::to_string(port) +
+                                   " end\n");
+  }
+  bool waits_behind(const std::string& start) const {
+    return contains(text(), "reckon-worker: waits for an order; start left: " + start + "\n");
+  }
+  std::string text() const { return read_all(w_.path(name_ + ".txt")); }
+  std::vector<pid_t> ranks() const { return children_of(process_->id()); }
+  int code() {
+    std::optional<ProcessEnd> end;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    while (!(end = process_->poll_end()) && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return end ? end->code + (end->signal != 0 ? 128 + end->signal : 0) : -1;
+  }
+
+ private:
+  const Workspace& w_;
+  std::string name_;
+  std::unique_ptr<ChildProcess> process_;
+};
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    largest = std::max(largest, std::abs(double{a[i]} - double{b[i]}));
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("pods of several ranks go on with those that are left, as they are ordered") {
+  const Workspace w;
+  const std::string kind = GENERATE("in_place", "elastic");
+  const bool shrinks = kind == "elastic";
+  constexpr int kSteps = 400;
+  w.write("job.yaml", devices_job("{kind: multi_worker_mirrored}", 2, kSteps,
+                                  "  restart: {kind: " + kind + "}\n"));
+  const auto expected = devices_run(w, "job.yaml", "straight");
+  const std::string secret = secret_option(w);
+  OrderedPod first(w, 0, "first", secret);
+  OrderedPod second(w, 1, "second", secret);
+  REQUIRE(wait_for_that([&] { return first.waits_behind("none") && second.waits_behind("none"); }));
+  const int port = meeting_port();
+  first.order(0, 0, 2, port);
+  second.order(0, 1, 2, port);
+  REQUIRE(wait_for_that([&] { return saved(w, "run", 20) && second.ranks().size() == 2; }));
+  ::kill(second.ranks()[1], SIGKILL);
+  CHECK(second.code() == 128 + SIGKILL);
+  INFO(first.text());
+  REQUIRE(wait_for_that([&] { return first.waits_behind("0"); }));
+  const int again = meeting_port();
+  if (shrinks) {
+    first.order(1, 0, 1, again);
+    REQUIRE(wait_for_that([&] { return devices_records(w, "run").runs.size() == 2; }));
+  }
+  OrderedPod third(w, 1, "third", secret);
+  REQUIRE(wait_for_that([&] { return third.waits_behind("none"); }));
+  const int whole = meeting_port();
+  first.order(2, 0, 2, whole);
+  if (shrinks) REQUIRE(wait_for_that([&] { return first.waits_behind("1"); }));
+  third.order(2, 1, 2, whole);
+  CHECK(first.code() == 0);
+  CHECK(third.code() == 0);
+  INFO(third.text());
+  CHECK(contains(third.text(), "takes part in start 2 as rank 1 of 2\n"));
+  const Measurements read = devices_records(w, "run");
+  std::vector<int> workers;
+  for (const RunRecord& run : read.runs) workers.push_back(run.workers);
+  CHECK((workers == (shrinks ? std::vector{2, 1, 2} : std::vector{2, 2})));
+  // Each start goes on behind the last step of the one before, not from a checkpoint.
+  for (std::size_t k = 1; k < read.runs.size(); ++k)
+    for (const StepRecord& step : read.steps)
+      if (step.attempt < read.runs[k].attempt) CHECK(step.step < read.runs[k].first_step);
+  if (!shrinks) {
+    CHECK((devices_weights(w, "run") == expected));
+    return;
+  }
+  // Other orders of sums; a sample lost or doubled is apart by percents.
+  CHECK(largest_difference(devices_weights(w, "run"), expected) < 1e-3);
+}
+
+TEST_CASE("ranks on devices outlive one that is lost, with what they hold or a checkpoint") {
+  const Workspace w;
+  const auto [strategy, kind, keeps] = GENERATE(table<std::string, std::string, bool>(
+      {{"{kind: multi_worker_mirrored}", "in_place", true},
+       {"{kind: multi_worker_mirrored}", "elastic", true},
+       {"{kind: sharded, zero_stage: 3}", "in_place", false},
+       {"{kind: model_parallel, data: 2, tensor: 2, micro_batch: 4}", "in_place", false}}));
+  INFO(strategy << ", " << kind);
+  w.write("job.yaml", devices_job(strategy, 2, 60, "  restart: {kind: " + kind + "}\n"));
+  const std::string emulated =
+      "RECKON_EMULATED_DEVICES=4 RECKON_WORKER='" RECKON_BINARY_DIR "/bin/reckon-worker-emulated'";
+  const auto expected = devices_run(w, "job.yaml", "straight", emulated);
+  BackgroundJob job(w, "job.yaml", "run", kDevicesRun, emulated);
+  std::vector<pid_t> before, behind;
+  REQUIRE(job.wait_for([&] {
+    before = job.workers();
+    return saved(w, "run", 20) && before.size() == 4;
+  }));
+  const std::size_t runs = devices_records(w, "run").runs.size();
+  ::kill(before[3], SIGKILL);
+  job.wait_for([&] {
+    behind = job.workers();
+    return devices_records(w, "run").runs.size() > runs;
+  });
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  for (const std::size_t rank : {0, 1})  // of the other worker
+    CHECK(std::ranges::find(behind, before[rank]) != behind.end());
+  const Measurements read = devices_records(w, "run");
+  REQUIRE(read.interruptions.size() == 1);
+  CHECK(read.interruptions[0].rank == 3);
+  CHECK(read.runs[0].accelerator == "emulated device");
+  if (keeps) {
+    CHECK(read.interruptions[0].lost_steps <= 1);
+  } else {
+    CHECK(read.runs.back().first_step % 10 == 0);
+  }
+  if (kind == "in_place") {
+    CHECK((devices_weights(w, "run") == expected));
+    return;
+  }
+  CHECK(read.runs[1].workers == 1);
+  CHECK(largest_difference(devices_weights(w, "run"), expected) < 1e-3);
+}
