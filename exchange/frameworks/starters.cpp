@@ -139,11 +139,7 @@ std::string slurm_script(const LauncherFile& file, const LaunchLayout& l,
 Expected<std::string> launcher_manifests(const LauncherFile& file, const LaunchLayout& l,
                                          const std::string& program, RunArtifact artifact,
                                          KubernetesExport how, const Places& places) {
-  Refusals refused(how.as == JobShape::jobset     ? "a JobSet"
-                   : how.as == JobShape::mpijob   ? "an MPIJob"
-                   : how.as == JobShape::trainjob ? "a TrainJob"
-                                                  : "a PyTorchJob",
-                   places, l.job->path);
+  Refusals refused(one_of(how.as), places, l.job->path);
   if (how.as == JobShape::pytorchjob && file.launcher == Launcher::python)
     refused.add("cluster.pools", "a program that PyTorch's launcher does not start", "--as jobset");
   if (takes_program(file) && program.empty())

@@ -33,12 +33,9 @@ std::string dns_label(std::string_view text) {
   return label;
 }
 
-/// A shape whose pods differ by their number alone; nullptr: it has others.
-const char* of_equal_workers(JobShape as) {
-  return as == JobShape::pytorchjob ? "a PyTorchJob"
-         : as == JobShape::mpijob   ? "an MPIJob"
-         : as == JobShape::trainjob ? "a TrainJob"
-                                    : nullptr;
+/// A shape whose pods differ by their number alone.
+bool has_equal_workers(JobShape as) {
+  return as == JobShape::pytorchjob || as == JobShape::mpijob || as == JobShape::trainjob;
 }
 
 Diagnostics what_cannot_be(const Job& job, const Places& places) {
@@ -52,8 +49,8 @@ Diagnostics what_cannot_be(const Job& job, const Places& places) {
             "manifests with a selector of a ComputeClass are not written yet",
             "autoscaler: cluster_autoscaler");
   const JobShape as = job.options->as;
-  if (const char* kind = of_equal_workers(as); kind != nullptr && job.servers > 0)
-    problem("workload.strategy", fmt::format("{} has no parameter servers", kind),
+  if (has_equal_workers(as) && job.servers > 0)
+    problem("workload.strategy", fmt::format("{} has no parameter servers", one_of(as)),
             "--as tfjob, jobset or job");
   if (job.plan->only_job().strategy.servers && job.servers == 0 && job.container == nullptr)
     problem(
@@ -61,11 +58,11 @@ Diagnostics what_cannot_be(const Job& job, const Places& places) {
         "without a server the variables are on the chief's host, and pods of reckon-worker have "
         "none there",
         "parameter_servers: 1, and a pool {name: servers, role: parameter_server, ...}");
-  if (const char* kind = of_equal_workers(as);
-      kind != nullptr && job.servers == 0 && job.groups.size() > 1)
+  if (has_equal_workers(as) && job.servers == 0 && job.groups.size() > 1)
     problem(
         "cluster.pools",
-        fmt::format("the workers of {} are all alike, and here they are in several pools", kind),
+        fmt::format("the workers of {} are all alike, and here they are in several pools",
+                    one_of(as)),
         "--as tfjob or job");
   if (as == JobShape::mpijob && job.container == nullptr)
     problem("workload", "mpirun starts programs of yours, and the pods would be reckon-worker's",

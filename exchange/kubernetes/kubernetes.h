@@ -30,6 +30,24 @@ constexpr auto words_of(JobShape) {
                     Word<JobShape>{"launcher", JobShape::launcher}};
 }
 
+/// In a sentence: "a JobSet".
+constexpr const char* one_of(JobShape as) {
+  switch (as) {
+    case JobShape::tfjob:
+      return "a TFJob";
+    case JobShape::pytorchjob:
+      return "a PyTorchJob";
+    case JobShape::jobset:
+      return "a JobSet";
+    case JobShape::mpijob:
+      return "an MPIJob";
+    case JobShape::trainjob:
+      return "a TrainJob";
+    default:
+      return "a Job";
+  }
+}
+
 struct KubernetesExport {
   int minor = 31;  // of Kubernetes 1.x
   JobShape as = JobShape::job;

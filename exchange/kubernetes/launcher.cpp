@@ -33,7 +33,8 @@ Json rules() {
 Json words(const Job& job) {
   const KubernetesExport& o = *job.options;
   Json words = Json::array({"run", kMountedPlan, "--on", "kubernetes", "--unattended",
-                            "--namespace", job.name_space, "--out", "/tmp/run"});
+                            "--namespace", job.name_space, "--out",
+                            std::string(kScratch) + "/run"});
   const auto add = [&](const char* option, const std::string& value) {
     if (value.empty()) return;
     words.push_back(option);

@@ -1,8 +1,5 @@
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <map>
-#include <sstream>
 
 #include "cli/run_reckon.h"
 
