@@ -12,6 +12,7 @@
 
 #include "executor/comm/first_values.h"
 #include "executor/comm/gradient_scaling.h"
+#include "executor/comm/prepared_update.h"
 #include "sim/base/check.h"
 #include "sim/step/buckets.h"
 
@@ -45,6 +46,9 @@ class AllReduceExchange final : public GradientExchange {
   std::vector<std::span<float>> optimizer_state() override { return optimizer_->state(); }
   void restore_optimizer_state() override {}  // it is written in place
   void scaled_by(double scale, std::int64_t skipped) override { scaling_ = {scale, skipped}; }
+  std::optional<ExchangeTimes> make_up_update() override {
+    return prepared_.make_up_after_loss([this](const PreparedUpdate::Step& s) { update(s); });
+  }
 
  private:
   void close_bucket();
@@ -53,10 +57,12 @@ class AllReduceExchange final : public GradientExchange {
   void reduce(const GradientBucket& bucket);
   void wait_for_reductions();
   bool apply(std::int64_t step, double learning_rate);
+  void update(const PreparedUpdate::Step& step);
 
   Communicator& communicator_;
   const AllReduceOptions options_;
   GradientScaling scaling_;
+  PreparedUpdate prepared_;
   ParameterView parameters_;
   std::optional<FlatOptimizer> optimizer_;
   BucketRule rule_;
@@ -187,10 +193,14 @@ bool AllReduceExchange::apply(std::int64_t step, double learning_rate) {
   };
   const std::optional<double> scale =
       scaling_.scale_of_step(options_.clip_norm, own_squares, options_.squares_of_all);
-  if (!scale) return false;
-  optimizer_->update(scaling_.updates_of(step), learning_rate, *scale, parameters_.values,
-                     parameters_.gradients);
-  return true;
+  return prepared_.make(
+      {.step = step, .learning_rate = learning_rate, .gradient_scale = scale},
+      options_.before_update, [this](const PreparedUpdate::Step& s) { update(s); });
+}
+
+void AllReduceExchange::update(const PreparedUpdate::Step& step) {
+  optimizer_->update(scaling_.updates_of(step.step), step.learning_rate, *step.gradient_scale,
+                     parameters_.values, parameters_.gradients);
 }
 
 ExchangeTimes AllReduceExchange::finish_step(std::int64_t step, double learning_rate) {

@@ -24,6 +24,10 @@ struct AllReduceOptions {
   /// `expert_replicas`, which must outlive the exchange and is used as the communicator is.
   std::vector<ParameterRange> of_experts = {};
   Communicator* expert_replicas = nullptr;
+  /// Of a job that goes on from the memory of its ranks, which hold different parts: called when
+  /// this rank has its sums and before it updates anything, it returns when all ranks have called
+  /// it, or throws CommError. Empty: each rank holds everything, or a loss is answered otherwise.
+  std::function<void()> before_update = {};
 };
 
 /// Data parallelism: gradients are summed over all ranks in buckets (BucketRule), each as soon as

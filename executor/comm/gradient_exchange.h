@@ -123,6 +123,10 @@ class GradientExchange {
   /// unspecified (set them to zero). `step` counts optimizer steps from 0; `learning_rate` is this
   /// step's. Throws CommError.
   virtual ExchangeTimes finish_step(std::int64_t step, double learning_rate) = 0;
+  /// Behind a finish_step() that threw while ranks agreed to update (AllReduceOptions::
+  /// before_update): makes the update that others may have made. nullopt: this rank had not all
+  /// sums, so nobody has.
+  virtual std::optional<ExchangeTimes> make_up_update() { return std::nullopt; }
   /// Before finish_step(), by all ranks: gradients are `scale` times what they are. Where one of
   /// any rank's is not finite no rank updates anything (ExchangeTimes::skipped). The optimizer's
   /// count leaves out `skipped` earlier steps in which that was so. std::logic_error: this kind

@@ -1,54 +1,155 @@
 #include "executor/train/held_state.h"
 
-#include <algorithm>
+#include <xxhash.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+
+#include "executor/train/parameters.h"
 #include "sim/base/check.h"
 
 namespace reckon {
 namespace {
 
-std::vector<std::byte> copy_of(std::span<const std::byte> bytes) {
-  return {bytes.begin(), bytes.end()};
+/// Which part of the model a rank has: the same number for the same slices of the same tensors.
+std::int64_t part_of(const ParameterLayout& layout) {
+  std::string text;
+  for (const ParameterSlot& slot : layout.slots)
+    for (const SlotSlice& slice : slices_of(slot, slot.name))
+      text += slot.name + to_text(slice.tensor.box) + '\n';
+  return std::bit_cast<std::int64_t>(XXH3_64bits(text.data(), text.size()));
+}
+
+/// What a rank needs and what it holds.
+struct RankOffer {
+  std::int64_t needs = 0, holds = 0;      // parts; 0: none
+  std::array<std::int64_t, 2> steps{-1, -1};  // done in what it holds; -1: nothing
+
+  bool has(std::int64_t part, std::int64_t of) const {
+    return holds == part && std::ranges::find(steps, of) != steps.end();
+  }
+};
+
+/// As all ranks know it of all. Collective.
+std::vector<RankOffer> offers_of_all(Communicator& peers, const RankOffer& own) {
+  constexpr std::size_t kNumbers = 4;
+  const auto ranks = static_cast<std::size_t>(peers.size());
+  std::vector<std::int64_t> numbers(kNumbers * ranks);
+  const auto of = [&](std::size_t rank) { return std::span(numbers).subspan(kNumbers * rank); };
+  const auto mine = of(static_cast<std::size_t>(peers.rank()));
+  mine[0] = own.needs, mine[1] = own.holds, mine[2] = own.steps[0], mine[3] = own.steps[1];
+  peers.all_reduce(std::span(numbers));
+  std::vector<RankOffer> offers;
+  for (std::size_t r = 0; r < ranks; ++r)
+    offers.push_back({.needs = of(r)[0], .holds = of(r)[1], .steps = {of(r)[2], of(r)[3]}});
+  return offers;
+}
+
+std::vector<int> ranks_with(std::span<const RankOffer> offers, std::int64_t part,
+                            std::int64_t steps) {
+  std::vector<int> ranks;
+  for (std::size_t r = 0; r < offers.size(); ++r)
+    if (offers[r].has(part, steps)) ranks.push_back(int(r));
+  return ranks;
+}
+
+std::optional<std::int64_t> newest_whole(std::span<const RankOffer> offers) {
+  std::vector<std::int64_t> candidates;
+  for (const RankOffer& offer : offers)
+    for (const std::int64_t steps : offer.steps)
+      if (steps >= 0) candidates.push_back(steps);
+  std::ranges::sort(candidates, std::greater());
+  for (const std::int64_t steps : candidates)
+    if (std::ranges::none_of(offers, [&](const RankOffer& offer) {
+          return ranks_with(offers, offer.needs, steps).empty();
+        }))
+      return steps;
+  return std::nullopt;
+}
+
+/// A part's way to a rank that has none.
+struct Transfer {
+  int from = 0, to = 0;
+};
+/// In the order in which both sides go through them; those who hold a part take turns.
+std::vector<Transfer> transfers_of(std::span<const RankOffer> offers, std::int64_t steps) {
+  std::vector<Transfer> all;
+  std::map<std::int64_t, std::size_t> turn;  // by part
+  for (std::size_t r = 0; r < offers.size(); ++r) {
+    const std::int64_t part = offers[r].needs;
+    if (offers[r].has(part, steps)) continue;
+    const std::vector<int> sources = ranks_with(offers, part, steps);
+    all.push_back({.from = sources[turn[part]++ % sources.size()], .to = int(r)});
+  }
+  return all;
 }
 
 }  // namespace
 
-HeldState::HeldState(Trainer& trainer) : steps_done_(trainer.updates_done()) {
-  for (const StateTensor& t : trainer.state()) tensors_.push_back({t.slice, copy_of(t.bytes)});
-  for (const StateTensor& t : trainer.statistics())
-    statistics_.push_back({t.slice, copy_of(t.bytes)});
-  for (const StateTensor& t : trainer.statistics_before_step())
-    statistics_before_.push_back({t.slice, copy_of(t.bytes)});
+HeldState::Tensors HeldState::copies_of(const std::vector<StateTensor>& tensors) {
+  Tensors copies;
+  for (const StateTensor& t : tensors)
+    copies.push_back({t.slice, std::vector<std::byte>(t.bytes.begin(), t.bytes.end())});
+  return copies;
 }
 
-const HeldState::Tensor& HeldState::of(const std::vector<Tensor>& tensors,
-                                       const TensorSlice& slice) {
+HeldState::HeldState(Trainer& trainer) : part_(part_of(trainer.layout())) {
+  const auto hold = [&] {
+    versions_.push_back({.steps = trainer.updates_done(), .tensors = copies_of(trainer.state())});
+  };
+  hold();
+  statistics_ = copies_of(trainer.statistics());
+  statistics_before_ = copies_of(trainer.statistics_before_step());
+  if (trainer.make_up_update()) hold();
+}
+
+const HeldState::Tensor& HeldState::of(const Tensors& tensors, const TensorSlice& slice) {
   const auto found = std::ranges::find(tensors, slice, &Tensor::slice);
-  RECKON_CHECK(found != tensors.end());  // the same network, held whole
+  RECKON_CHECK(found != tensors.end());  // of the same part
   return *found;
+}
+
+const HeldState::Version* HeldState::with(std::int64_t steps) const {
+  const auto found = std::ranges::find(versions_, steps, &Version::steps);
+  return found != versions_.end() ? &*found : nullptr;
 }
 
 std::optional<std::int64_t> share_held_state(Communicator& peers, Trainer& trainer,
                                              const HeldState* mine) {
-  std::vector<std::int64_t> held(static_cast<std::size_t>(peers.size()));  // steps + 1
-  if (mine != nullptr) held[static_cast<std::size_t>(peers.rank())] = mine->steps_done() + 1;
-  peers.all_reduce(std::span(held));
-  const auto newest = std::ranges::max_element(held);
-  if (*newest == 0) return std::nullopt;
-  const int root = static_cast<int>(newest - held.begin());
-  const std::int64_t steps = *newest - 1;
-  for (const RestoreTensor& target : trainer.restore(steps)) {
-    if (peers.rank() == root)
-      std::ranges::copy(HeldState::of(mine->tensors_, target.slice).bytes, target.bytes.begin());
-    peers.broadcast(target.bytes, root);
+  RankOffer own{.needs = part_of(trainer.layout())};
+  if (mine != nullptr) {
+    own.holds = mine->part_;
+    for (std::size_t k = 0; k < mine->versions_.size(); ++k)
+      own.steps.at(k) = mine->versions_[k].steps;
   }
-  if (mine == nullptr) return steps;
+  const std::vector<RankOffer> offers = offers_of_all(peers, own);
+  const auto steps = newest_whole(offers);
+  if (!steps) return std::nullopt;
+
+  const std::vector<RestoreTensor> targets = trainer.restore(*steps);
+  const HeldState::Version* held = own.has(own.needs, *steps) ? mine->with(*steps) : nullptr;
+  if (held != nullptr)
+    for (const RestoreTensor& target : targets)
+      std::ranges::copy(HeldState::of(held->tensors, target.slice).bytes, target.bytes.begin());
+  for (const Transfer& way : transfers_of(offers, *steps)) {
+    if (way.from == peers.rank())
+      for (const RestoreTensor& target : targets)
+        peers.send(HeldState::of(held->tensors, target.slice).bytes, way.to);
+    if (way.to == peers.rank())
+      for (const RestoreTensor& target : targets) peers.receive(target.bytes, way.from);
+  }
+  const std::int64_t first = mine != nullptr ? mine->versions_.front().steps : *steps + 1;
+  if (first > *steps || mine->part_ != own.needs) return steps;
   // Behind an update of others all of this rank's passes of the step were over.
-  const auto& own = mine->steps_done() == steps ? mine->statistics_before_ : mine->statistics_;
-  for (const StateTensor& place : trainer.statistics()) {
-    const auto bytes = std::span(HeldState::of(own, place.slice).bytes);
-    trainer.set_statistic(place.slice.name, bytes);
-  }
+  const bool before = first == *steps;
+  const auto& statistics = before ? mine->statistics_before_ : mine->statistics_;
+  for (const StateTensor& place : trainer.statistics())
+    trainer.set_statistic(place.slice.name, HeldState::of(statistics, place.slice).bytes);
   return steps;
 }
 

@@ -8,18 +8,18 @@
 #include "executor/train/checkpoint/tensor_slice.h"
 #include "executor/train/trainer.h"
 
-// The state of a data-parallel job in the memory of a rank that outlives a start of it: every such
-// rank has all of it, so whoever is new gets it from one that was there, and only the step under
-// way is lost (kept_after(), sim/cluster/restart.h).
+// The state of a job in the memory of a rank that outlives a start of it, where each copy of the
+// model holds all of it: whoever is new gets its part from a rank of another copy, and only the
+// step under way is lost (kept_after(), sim/cluster/restart.h).
 namespace reckon {
 
 class HeldState {
  public:
-  /// A copy of what the rank's trainer holds, also behind a step that failed. Its state is not cut
-  /// over ranks. Throws TrainingError.
+  /// A copy of what the rank's trainer holds, also behind a step that failed: then before its
+  /// update and, where others may have made it, behind it. Throws TrainingError.
   explicit HeldState(Trainer& trainer);
-  /// Optimizer steps that are in it.
-  std::int64_t steps_done() const { return steps_done_; }
+  /// Most optimizer steps that are in it.
+  std::int64_t steps_done() const { return versions_.back().steps; }
 
  private:
   friend std::optional<std::int64_t> share_held_state(Communicator&, Trainer&, const HeldState*);
@@ -27,19 +27,26 @@ class HeldState {
     TensorSlice slice;
     std::vector<std::byte> bytes;
   };
-  static const Tensor& of(const std::vector<Tensor>& tensors, const TensorSlice& slice);
+  using Tensors = std::vector<Tensor>;
+  struct Version {
+    std::int64_t steps = 0;
+    Tensors tensors;
+  };
+  static Tensors copies_of(const std::vector<StateTensor>& tensors);
+  static const Tensor& of(const Tensors& tensors, const TensorSlice& slice);
+  const Version* with(std::int64_t steps) const;
 
-  std::int64_t steps_done_ = 0;
-  std::vector<Tensor> tensors_;
+  std::int64_t part_ = 0;  // of the model
+  std::vector<Version> versions_;
   /// A rank's own: as they are, and as they were before the step that failed (the same where none
   /// did).
-  std::vector<Tensor> statistics_, statistics_before_;
+  Tensors statistics_, statistics_before_;
 };
 
-/// Collective, before Trainer::start(): the newest state that a rank holds is restored on all.
-/// `mine`: nullptr on those that hold none. Running statistics stay each rank's own where it has
-/// some of that step. The number of steps done; nullopt: nobody holds any, nothing is restored.
-/// Throws CommError.
+/// Collective, before Trainer::start(): the newest state of which ranks hold all that is needed is
+/// restored on all, each rank's part from one that held the same. `mine`: nullptr on those that
+/// hold none. Running statistics stay each rank's own where it has some of that step. The number of
+/// steps done; nullopt: no state is whole, nothing is restored. Throws CommError.
 std::optional<std::int64_t> share_held_state(Communicator& peers, Trainer& trainer,
                                              const HeldState* mine);
 

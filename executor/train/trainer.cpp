@@ -192,6 +192,14 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
   return m;
 }
 
+bool Trainer::make_up_update() {
+  const auto made = exchange_.make_up_update();
+  if (!made) return false;
+  if (options_.loss_scale) options_.loss_scale->step_done(made->skipped);
+  updates_done_ = made->next_step;
+  return true;
+}
+
 void Trainer::check_loss(double loss, const StepMeasurement& m) const {
   if (std::isfinite(loss)) return;
   throw TrainingError(fmt::format(

@@ -114,6 +114,9 @@ class Trainer {
   /// Optimizer steps that are in the parameters, also where a step failed: it is in them whole, or
   /// not at all, where their update takes no exchange (all-reduce).
   std::int64_t updates_done() const { return updates_done_; }
+  /// Behind a step that failed: makes its update where other ranks may have made it. False: nobody
+  /// has.
+  bool make_up_update();
   /// Running statistics as they are, and as they were before the step that is under way (a failed
   /// one stays so; between steps: as they are). Valid until the next step.
   std::vector<StateTensor> statistics();

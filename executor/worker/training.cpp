@@ -38,11 +38,12 @@ constexpr int kTrained = 0;  // exit code
 /// Goes before the communicator of its exchange does.
 LayoutTraining make_training(const JobOptions& options, const PlannedWorkload& job,
                              const WorkerIdentity& me, const Peers& peers, Communicator* of_worker,
-                             Compute* compute, const RuntimeOptions& passes, Workers& workers) {
+                             Compute* compute, const RuntimeOptions& passes, Workers& workers,
+                             bool goes_on_from_memory) {
   const bool servers = job.strategy.servers.has_value();
   if (!servers && (!compute || cuts_the_model(job.strategy)))
     return make_layout_training(job, *peers.communicator, passes, workers,
-                                compute ? &compute->layouts() : nullptr);
+                                compute ? &compute->layouts() : nullptr, goes_on_from_memory);
   LayoutTraining training{.share = share_of(job, me.rank, me.workers)};
   if (compute) training.runtime = compute->make_runtime(passes);
   if (servers) {
@@ -103,12 +104,11 @@ struct Stay {
   bool told = false;  // to regroup
 };
 
-/// Do ranks that are left hold all of the job's state, by the forecast's rule? Of those that share
-/// the model out this worker takes the checkpoint.
+/// May ranks that are left hold all of the job's state, by the forecast's rule? Which of them do is
+/// seen when they meet.
 bool keeps_state_after_loss(const PlannedWorkload& job) {
-  const Layout& l = job.strategy.layout;
-  const bool whole = copies_hold_all(job) && l.replica() == 1 && l.expert <= 1;
-  return job.restart && kept_after(job.restart->kind, whole && job.strategy.workers > 1, {},
+  const bool copies = job.strategy.workers > workers_of_a_copy(job);
+  return job.restart && kept_after(job.restart->kind, copies_hold_all(job) && copies, {},
                                    Loss::process) == Kept::processes;
 }
 
@@ -147,7 +147,8 @@ int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIden
       .layout = pulls_rows(job) ? std::optional(pulled_layout(job.model, share.own)) : std::nullopt,
       .rounding = rounding_of(job.precision)};
   LayoutTraining training =
-      make_training(options, job, me, peers, of_worker.get(), compute.get(), passes, workers);
+      make_training(options, job, me, peers, of_worker.get(), compute.get(), passes, workers,
+                    stay != nullptr && stay->keeps_state);
   Trainer trainer(
       job.model,
       {.share = training.share,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "executor/comm/gradient_scaling.h"
+#include "executor/comm/prepared_update.h"
 #include "executor/cuda/exchange/gradient_sums.h"
 #include "executor/cuda/exchange/optimizer.h"
 #include "executor/cuda/memory/parameters.h"
@@ -80,6 +81,11 @@ class DeviceExchange final : public GradientExchange {
     for (std::vector<float>& values : here_) state.emplace_back(values);
     return state;
   }
+  std::optional<ExchangeTimes> make_up_update() override {
+    auto times = prepared_.make_up_after_loss([this](const auto& s) { update(s); });
+    check(cudaStreamSynchronize(stream_), "optimizer");
+    return times;
+  }
   void restore_optimizer_state() override {
     RECKON_CHECK(here_.size() == moments().size());
     for_slots(
@@ -131,7 +137,11 @@ class DeviceExchange final : public GradientExchange {
   bool apply(std::int64_t step, double learning_rate) {
     const std::optional<double> scale = scaling_.scale_of_step(
         options_.clip_norm, [this] { return own_squares(); }, options_.squares_of_all);
-    if (!scale) return false;
+    return prepared_.make(
+        {.step = step, .learning_rate = learning_rate, .gradient_scale = scale},
+        options_.before_update, [this](const PreparedUpdate::Step& s) { update(s); });
+  }
+  void update(const PreparedUpdate::Step& step) {
     for (const TrainedRange& range : trained_)
       update_on_device(options_.optimizer,
                        {.values = parameters_.values.data() + range.first,
@@ -140,15 +150,15 @@ class DeviceExchange final : public GradientExchange {
                         .second = second_.size() > 0 ? second_.data() + range.first : nullptr,
                         .count = static_cast<std::int64_t>(range.count),
                         .decays = range.decays},
-                       {.step = scaling_.updates_of(step),
-                        .learning_rate = learning_rate,
-                        .gradient_scale = *scale},
+                       {.step = scaling_.updates_of(step.step),
+                        .learning_rate = step.learning_rate,
+                        .gradient_scale = *step.gradient_scale},
                        stream_);
-    return true;
   }
 
   DeviceReducer *reducer_, *expert_replicas_;  // null: this device alone
   GradientScaling scaling_;
+  PreparedUpdate prepared_;
   const AllReduceOptions options_;
   const ParameterLayout layout_, padded_;  // the host's, and the device's
   GradientSums sums_;

@@ -5,6 +5,7 @@
 
 #include "executor/comm/first_values.h"
 #include "executor/comm/gradient_scaling.h"
+#include "executor/comm/prepared_update.h"
 #include "executor/cuda/exchange/gradient_sums.h"
 #include "executor/cuda/exchange/host_update.h"
 #include "executor/cuda/exchange/offload.h"
@@ -75,6 +76,9 @@ class OffloadedExchange final : public GradientExchange {
   void scaled_by(double scale, std::int64_t skipped) override { scaling_ = {scale, skipped}; }
   std::vector<std::span<float>> optimizer_state() override { return optimizer_.state(); }
   void restore_optimizer_state() override {}  // it is written in place
+  std::optional<ExchangeTimes> make_up_update() override {
+    return prepared_.make_up_after_loss([this](const auto& s) { update(s); });
+  }
 
  private:
   /// The sums of what is open, to the host.
@@ -117,22 +121,26 @@ class OffloadedExchange final : public GradientExchange {
   bool apply(std::int64_t step, double learning_rate) {
     const std::optional<double> scale = scaling_.scale_of_step(
         options_.clip_norm, [this] { return own_squares(); }, options_.squares_of_all);
-    if (!scale) return false;
+    return prepared_.make(
+        {.step = step, .learning_rate = learning_rate, .gradient_scale = scale},
+        options_.before_update, [this](const PreparedUpdate::Step& s) { update(s); });
+  }
+  void update(const PreparedUpdate::Step& step) {
     const std::span<float> values = parameters_.host();
-    update_on_host(optimizer_, workers_, scaling_.updates_of(step), learning_rate, *scale, values,
-                   gradients_.span());
+    update_on_host(optimizer_, workers_, scaling_.updates_of(step.step), step.learning_rate,
+                   *step.gradient_scale, values, gradients_.span());
     const auto& slots = parameters_.layout().slots;
     for (std::size_t s = 0; s < slots.size(); ++s)
       if (slots[s].trained)
         upload_.queue(values.subspan(slots[s].first, slots[s].count), parameters_.weights_of(s),
                       copies_.get());
     check(cudaStreamSynchronize(copies_.get()), "new weights");
-    return true;
   }
 
   GradientSums sums_;
   Communicator& hosts_;
   GradientScaling scaling_;
+  PreparedUpdate prepared_;
   const AllReduceOptions options_;
   DeviceParameters& parameters_;
   Workers& workers_;

@@ -45,7 +45,7 @@ std::vector<ParameterRange> ranges_of_experts(const ParameterLayout& layout) {
 
 LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& peers,
                                     const RuntimeOptions& passes, Workers& workers,
-                                    LayoutMaker* maker) {
+                                    LayoutMaker* maker, bool goes_on_from_memory) {
   Layout l = job.strategy.layout;
   LayoutTraining training;
   Communicator* replicas = &peers;  // ranks that hold the same part of the network
@@ -101,6 +101,8 @@ LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& pe
                              .counted = counted_ranges(layout),
                              .of_experts = ranges_of_experts(layout),
                              .expert_replicas = expert_replicas};
+    if (goes_on_from_memory && training.groups)
+      options.before_update = [&peers] { peers.barrier(); };
     training.exchange = maker ? maker->make_all_reduce(rank, std::move(options))
                               : make_all_reduce_exchange(*replicas, std::move(options));
   }

@@ -49,9 +49,11 @@ struct LayoutTraining {
 /// servers. Collective over them. `passes`: of one micro-batch; more than the layout's smaller ones
 /// are accumulated. cannot_train() of the plan is empty. All arguments must outlive it. Throws
 /// CommError; std::invalid_argument where the schedule does not go with so many micro-batches.
-/// `maker`: nullptr: it trains on CPUs.
+/// `maker`: nullptr: it trains on CPUs. `goes_on_from_memory`: after a loss ranks go on from what
+/// those that are left hold (held_state.h), so where they hold different parts they agree on each
+/// update, by a barrier over `peers`.
 LayoutTraining make_layout_training(const PlannedWorkload& job, Communicator& peers,
                                     const RuntimeOptions& passes, Workers& workers,
-                                    LayoutMaker* maker = nullptr);
+                                    LayoutMaker* maker = nullptr, bool goes_on_from_memory = false);
 
 }  // namespace reckon

@@ -120,7 +120,8 @@ TEST_CASE("ranks on devices outlive one that is lost, with what they hold or a c
       {{"{kind: multi_worker_mirrored}", "in_place", true},
        {"{kind: multi_worker_mirrored}", "elastic", true},
        {"{kind: sharded, zero_stage: 3}", "in_place", false},
-       {"{kind: model_parallel, data: 2, tensor: 2, micro_batch: 4}", "in_place", false}}));
+       {"{kind: model_parallel, data: 2, tensor: 2, micro_batch: 4}", "in_place", true},
+       {"{kind: model_parallel, data: 2, tensor: 2, micro_batch: 4}", "elastic", true}}));
   INFO(strategy << ", " << kind);
   w.write("job.yaml", devices_job(strategy, 2, 60, "  restart: {kind: " + kind + "}\n"));
   const std::string emulated =

@@ -1,9 +1,14 @@
 #include "executor/train/held_state.h"
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <memory>
+#include <optional>
+#include <set>
 
 #include "executor/comm/errors.h"
 #include "executor/train/layout_jobs.h"
+#include "executor/train/parallel_networks.h"
 #include "sim/scenario/restart.h"
 
 // A data-parallel job goes on from what its ranks have in memory, to the bit, wherever a peer was
@@ -14,11 +19,17 @@ using namespace reckon::test;
 namespace {
 
 /// Its calls end as those with a lost peer do: that of a number before it is done, or behind it
-/// (the peer was lost when this rank had what it waited for).
+/// (the peer was lost when this rank had what it waited for). Those of subgroups count, too.
 class FailingCalls final : public Communicator {
  public:
-  FailingCalls(Communicator& inner, int failing, bool behind)
-      : inner_(inner), failing_(failing), behind_(behind) {}
+  struct Plan {
+    int failing = 0;
+    bool behind = false;
+    std::atomic<int> calls{0};
+  };
+  FailingCalls(Communicator& inner, Plan& plan) : inner_(inner), plan_(plan) {}
+  FailingCalls(std::unique_ptr<Communicator> inner, Plan& plan)
+      : own_(std::move(inner)), inner_(*own_), plan_(plan) {}
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
   void all_reduce(std::span<float> values) override {
@@ -42,8 +53,15 @@ class FailingCalls final : public Communicator {
   void broadcast(std::span<std::byte> bytes, int root) override {
     call([&] { inner_.broadcast(bytes, root); });
   }
-  void send(std::span<const std::byte> bytes, int to) override { inner_.send(bytes, to); }
-  void receive(std::span<std::byte> bytes, int from) override { inner_.receive(bytes, from); }
+  void send(std::span<const std::byte> bytes, int to) override {
+    call([&] { inner_.send(bytes, to); });
+  }
+  void receive(std::span<std::byte> bytes, int from) override {
+    call([&] { inner_.receive(bytes, from); });
+  }
+  std::unique_ptr<Communicator> subgroup(std::span<const int> ranks) override {
+    return std::make_unique<FailingCalls>(inner_.subgroup(ranks), plan_);
+  }
   void barrier() override {
     call([&] { inner_.barrier(); });
   }
@@ -51,18 +69,21 @@ class FailingCalls final : public Communicator {
  private:
   template <class Do>
   void call(Do done) {
-    const bool fails = calls_++ == failing_;
-    if (fails && !behind_) throw CommError("a peer is lost");
+    const int number = plan_.calls++;
+    if (number > plan_.failing) throw CommError("the communicator failed before");
+    const bool fails = number == plan_.failing;
+    if (fails && !plan_.behind) throw CommError("a peer is lost");
     done();
     if (fails) throw CommError("a peer is lost");
   }
+  std::unique_ptr<Communicator> own_;
   Communicator& inner_;
-  int failing_, calls_ = 0;
-  bool behind_;
+  Plan& plan_;
 };
 
 struct HeldRank {
   std::optional<HeldState> held;
+  std::optional<std::int64_t> goes_on_from;
   std::vector<float> parameters;
   std::map<std::string, std::vector<float>> by_name;
 };
@@ -77,11 +98,13 @@ void start_of(const PlannedWorkload& job, std::int64_t steps, std::vector<HeldRa
     threads.emplace_back([&, mine = std::move(c)] {
       HeldRank& rank = ranks[std::size_t(mine->rank())];
       const bool first = mine->rank() == 0;
-      FailingCalls peers(*mine, first ? calls + 1 : calls, !first);
+      FailingCalls::Plan plan{.failing = first ? calls + 1 : calls, .behind = !first};
+      FailingCalls peers(*mine, plan);
       Workers workers(1);
       const auto data = open_data({}, {}, job.model, 9, 40);
       const RuntimeOptions passes{.batch = job.strategy.layout.micro_batch, .seed = 4};
-      LayoutTraining training = make_layout_training(job, peers, passes, workers);
+      LayoutTraining training =
+          make_layout_training(job, peers, passes, workers, nullptr, /*goes_on_from_memory=*/true);
       Trainer trainer(job.model,
                       {.share = training.share,
                        .micro_batch = passes.batch,
@@ -92,7 +115,8 @@ void start_of(const PlannedWorkload& job, std::int64_t steps, std::vector<HeldRa
                       *data, *training.exchange, workers, std::move(training.runtime));
       bool started = false;
       try {
-        share_held_state(*mine, trainer, rank.held ? &*rank.held : nullptr);
+        rank.goes_on_from =
+            share_held_state(*mine, trainer, rank.held ? &*rank.held : nullptr);
         trainer.start();
         started = true;
         TrainerHooks hooks;
@@ -141,6 +165,57 @@ TEST_CASE(
   }
   CHECK(at_one_step > 0);
   CHECK(at_two > 0);
+}
+
+TEST_CASE("copies that several ranks share out go on to the bit, whichever update was agreed on") {
+  const auto layout =
+      GENERATE(Layout{.data = 2, .tensor = 2}, Layout{.data = 2, .pipeline = 2},
+               Layout{.data = 2, .tensor = 2, .pipeline = 2}, Layout{.data = 4, .expert = 2});
+  const bool experts = layout.expert > 1;
+  const PlannedWorkload job =
+      under(small_job(experts ? parallel_mixture(false) : parallel_gpt2(), Optimizer::adamw, 1e-3, 8),
+            layout, 2);
+  const int ranks = job.strategy.workers, of_copy = ranks / 2;
+  INFO("data " << layout.data << ", tensor " << layout.tensor << ", pipeline " << layout.pipeline
+               << ", expert " << layout.expert);
+  std::vector<HeldRank> expected(static_cast<std::size_t>(ranks));
+  start_of(job, 3, expected);
+  int agreed_on_some = 0, held_at_once = 0;
+  for (int calls = 12; calls < 80; calls += 5) {
+    INFO("the peers are lost in call " << calls);
+    std::vector<HeldRank> left(static_cast<std::size_t>(ranks));
+    start_of(job, 3, left, calls);
+    // A copy is lost, all of it: no other rank of it holds its part.
+    std::set<std::int64_t> held;
+    for (int rank = 0; rank < ranks; ++rank) {
+      HeldRank& one = left[static_cast<std::size_t>(rank)];
+      if (rank >= of_copy) one.held.reset();
+      if (one.held) held.insert(one.held->steps_done());
+    }
+    if (held.empty()) continue;  // it broke before it began, or behind its end
+    ++(held.size() > 1 ? agreed_on_some : held_at_once);
+    start_of(job, 3, left);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const HeldRank &one = left[static_cast<std::size_t>(rank)],
+                     &same = expected[static_cast<std::size_t>(rank)];
+      CHECK(one.goes_on_from.has_value());
+      CHECK((one.parameters == same.parameters));
+    }
+  }
+  CHECK(held_at_once > 0);
+  INFO(agreed_on_some << " with an update that some had made");
+}
+
+TEST_CASE("a part of the model that nobody holds is not made up: the checkpoint has it") {
+  const PlannedWorkload job =
+      under(small_job(parallel_gpt2(), Optimizer::adamw, 1e-3, 8), {.data = 2, .tensor = 2}, 4);
+  std::vector<HeldRank> ranks(4);
+  start_of(job, 3, ranks, 20);
+  REQUIRE((ranks[0].held && ranks[3].held));
+  ranks[1].held.reset();  // the same part of both copies
+  ranks[3].held.reset();
+  start_of(job, 3, ranks);
+  for (const HeldRank& rank : ranks) CHECK_FALSE(rank.goes_on_from);
 }
 
 TEST_CASE("where no rank holds anything nothing is restored") {
