@@ -222,10 +222,10 @@ Orders orders_for(const RunEnvironment& environment, const PlannedWorkload& job,
   std::optional<TrainOrder> own;
   if (!environment.stands_by && (!job.restart || job.restart->kind == RestartKind::in_place))
     own = {.attempt = me.attempt, .rank = me.rank, .workers = me.workers, .master = me.master};
-  const int ranks = environment.rank_of_worker ? ranks_of_worker(job.strategy) : 1;
-  const auto of_rank = [ranks, number = environment.rank_of_worker.value_or(0)](
-                           const TrainOrder& of_pod) { return order_of_rank(of_pod, ranks, number); };
-  return {*file, own, of_rank, [&job](const TrainOrder& order) { return why_not_part(job, order); }};
+  RankOfPod rank;
+  if (environment.rank_of_worker)
+    rank = {.ranks = ranks_of_worker(job.strategy), .number = *environment.rank_of_worker};
+  return {*file, own, [&job](const TrainOrder& order) { return why_not_part(job, order); }, rank};
 }
 
 /// All pods run when they are told to meet: who does not come then is lost.

@@ -53,6 +53,31 @@ void delete_by_force(const WatchedJob& job, const std::string& pod) {
   job.kubectl("delete pod " + pod + " --force --grace-period=0");
 }
 
+/// Accelerators that the cluster's one node says that it has, for as long as this lives; what runs
+/// there finds none, and computes on the CPU.
+class SaidAccelerators {
+ public:
+  SaidAccelerators(const Cluster& cluster, int count)
+      : cluster_(cluster),
+        node_(cluster.get("nodes").at("items").at(0).at("metadata").at("name")) {
+    say('"' + std::to_string(count) + '"');
+    REQUIRE(wait_for([&] {
+      return cluster_.get("node " + node_).at("status").at("allocatable").contains("nvidia.com/gpu");
+    }));
+  }
+  ~SaidAccelerators() { say("null"); }
+  SaidAccelerators(const SaidAccelerators&) = delete;
+  SaidAccelerators& operator=(const SaidAccelerators&) = delete;
+
+ private:
+  void say(const std::string& count) const {
+    cluster_.kubectl("patch node " + node_ + " --subresource=status --type=merge --patch " +
+                     "'{\"status\": {\"capacity\": {\"nvidia.com/gpu\": " + count + "}}}'");
+  }
+  const Cluster& cluster_;
+  std::string node_;
+};
+
 }  // namespace
 
 TEST_CASE("a spare pod takes the rank of a lost one, another stands by, and no bit is changed",
@@ -162,4 +187,46 @@ TEST_CASE(
   }
   INFO("losses apart " << worst << ", weights " << apart << " of " << largest);
   CHECK(apart < 1e-2 * largest);
+}
+
+TEST_CASE("pods of two ranks each go on in place, and an elastic job of them shrinks and grows",
+          "[.long]") {
+  constexpr int kSteps = 6000;
+  const std::string kind = GENERATE("in_place", "elastic");
+  const std::string name = "tworanks" + kind.substr(0, 2);
+  ClusterJob job(name, "{}", 1, kSteps);
+  const SaidAccelerators accelerators(job.cluster(), 4);
+  job.files().write(
+      "job.yaml",
+      small_job(name, "{kind: multi_worker_mirrored}", kSteps,
+                "  optimizer: {learning_rate: 0.0001}\n  restart: {kind: " + kind + "}\n") +
+          "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, accelerator: "
+          "{type: T4, count: 2}, nodes: 2}\n");
+  job.start_new();
+  REQUIRE(wait_for([&] { return job.has_steps(1500); }));
+  const auto before = ranked_pods(job);
+  REQUIRE(before.size() == 2);
+  delete_by_force(job, before.at(1).name);
+  if (kind == "elastic")
+    REQUIRE(job.comes_to_say("a pod is ready to join: the ranks regroup behind the step"));
+  const int end = job.code();
+  INFO(job.errors());
+  REQUIRE(end == 0);
+  const auto after = ranked_pods(job);
+  CHECK(before.at(0).uid == after.at(0).uid);
+  CHECK(before.at(1).uid != after.at(1).uid);
+  const Measurements m = job.measured();
+  REQUIRE(m.interruptions.size() == 1);
+  CHECK(m.interruptions[0].rank == 2);
+  CHECK(m.interruptions[0].detail == "worker 1 (ranks 2 to 3) was deleted");
+  CHECK(m.interruptions[0].lost_steps <= 1);
+  if (kind == "in_place") {
+    CHECK(m.runs.size() == 2);
+    return job.check_parameters();
+  }
+  REQUIRE(m.runs.size() == 3);
+  CHECK((m.runs[0].workers == 2 && m.runs[1].workers == 1 && m.runs[2].workers == 2));
+  for (const int rank : {0, 1, 2, 3})
+    CHECK(std::ranges::any_of(
+        m.steps, [&](const StepRecord& s) { return s.attempt > 1 && s.rank == rank; }));
 }

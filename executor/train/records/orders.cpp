@@ -125,7 +125,7 @@ std::optional<TrainOrder> Orders::newer_in_file() {
   PodOrder read = read_order(file_);
   if (!read.problem.empty()) refuse(read.problem);
   if (!read.order || read.order->attempt <= newest_) return std::nullopt;
-  TrainOrder order = of_rank_(*read.order);
+  TrainOrder order = order_of_rank(*read.order, me_);
   if (read.own_part) {
     if (!own_part_) {
       refuse(

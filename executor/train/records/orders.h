@@ -21,6 +21,11 @@ struct TrainOrder {
   HostPort master;
 };
 
+/// A pod is one rank or several, one a process.
+struct RankOfPod {
+  int ranks = 1, number = 0;  // of the pod; this one among them
+};
+
 /// The two ends of what orders come through.
 struct OrderSockets {
   FileHandle watcher, process;
@@ -39,17 +44,15 @@ class Orders {
  public:
   /// Takes over what it inherited.
   explicit Orders(int inherited) : socket_(inherited) {}
-  /// Of a rank of a pod, whose orders it takes by `of_rank` (order_of_rank(); the pod is one rank:
-  /// as they are). `own_part`: what a number alone means (PodOrder::own_part); nullopt: such a one
-  /// is refused. `why_not`: why the job has no such part; "": it has. What is refused is said on
-  /// standard error, and waited on.
+  /// Of a rank of a pod, whose orders are the pod's. `own_part`: what a number alone means
+  /// (PodOrder::own_part); nullopt: such a one is refused. `why_not`: why the job has no such part;
+  /// "": it has. What is refused is said on standard error, and waited on.
   Orders(std::filesystem::path file, std::optional<TrainOrder> own_part,
-         std::function<TrainOrder(const TrainOrder&)> of_rank,
-         std::function<std::string(const TrainOrder&)> why_not)
+         std::function<std::string(const TrainOrder&)> why_not, RankOfPod me = {})
       : file_(std::move(file)),
         own_part_(std::move(own_part)),
-        of_rank_(std::move(of_rank)),
-        why_not_(std::move(why_not)) {}
+        why_not_(std::move(why_not)),
+        me_(me) {}
 
   struct Received {
     TrainOrder order;
@@ -72,8 +75,8 @@ class Orders {
   FileHandle socket_;
   std::filesystem::path file_;  // empty: by the socket
   std::optional<TrainOrder> own_part_;
-  std::function<TrainOrder(const TrainOrder&)> of_rank_;
   std::function<std::string(const TrainOrder&)> why_not_;
+  RankOfPod me_;
   std::int64_t newest_ = -1;  // of the file, that was taken
   std::string refused_;       // why, said last
   std::chrono::steady_clock::time_point looked_{};

@@ -67,9 +67,9 @@ PodOrder read_order(const std::filesystem::path& file) {
   return parse_order(std::string{std::istreambuf_iterator<char>(in), {}});
 }
 
-TrainOrder order_of_rank(TrainOrder of_pod, int ranks, int own) {
-  of_pod.rank = of_pod.rank * ranks + own;
-  of_pod.workers *= ranks;
+TrainOrder order_of_rank(TrainOrder of_pod, const RankOfPod& rank) {
+  of_pod.rank = of_pod.rank * rank.ranks + rank.number;
+  of_pod.workers *= rank.ranks;
   return of_pod;
 }
 

@@ -36,9 +36,8 @@ struct PodOrder {
 PodOrder parse_order(std::string_view text);
 PodOrder read_order(const std::filesystem::path& file);
 
-/// What an order of a pod means for one of its ranks: `ranks` of each pod, this one's number `own`
-/// among them.
-TrainOrder order_of_rank(TrainOrder of_pod, int ranks, int own);
+/// What an order of a pod means for one of its ranks, where all pods have as many.
+TrainOrder order_of_rank(TrainOrder of_pod, const RankOfPod& rank);
 /// And back.
 TrainOrder order_of_pod(TrainOrder of_rank, int ranks);
 
