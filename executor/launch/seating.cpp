@@ -1,10 +1,12 @@
 #include "executor/launch/seating.h"
 
+#include <algorithm>
 #include <climits>
 #include <numeric>
 #include <utility>
 
 #include "executor/train/recipe/recipe.h"
+#include "sim/scenario/rank_places.h"
 #include "sim/scenario/restart.h"
 
 namespace reckon {
@@ -20,11 +22,22 @@ int ranks_of_next(int waiting, const SeatingRules& rules, bool first) {
 
 SeatingRules seating_rules(const PlannedWorkload& job, int spares, Seated who) {
   const int of_worker = who == Seated::ranks ? ranks_of_worker(job.strategy) : 1;
+  const Layout l = job.strategy.layout;
+  const int ranks_of_seat = who == Seated::ranks ? 1 : ranks_of_worker(job.strategy);
+  const auto part = [l, ranks_of_seat](int seat, int seats) {
+    Layout smaller = l;
+    smaller.data = seats * ranks_of_seat / l.replica();
+    const RankPlace place = place_of_rank(smaller, seat * ranks_of_seat);
+    const int expert = place.data % std::max(1, l.expert);
+    return (place.pipeline * std::max(1, l.expert) + expert) * l.tensor + place.tensor;
+  };
+  const bool parts = copies_hold_all(job) && (l.replica() > 1 || l.expert > 1);
   return {.kind = job.restart->kind,
           .wanted = job.strategy.workers * of_worker,
           .of_copy = workers_of_a_copy(job) * of_worker,
           .least = job.restart->min_workers * of_worker,
-          .spares = job.restart->kind == RestartKind::warm_spare ? spares * of_worker : 0};
+          .spares = job.restart->kind == RestartKind::warm_spare ? spares * of_worker : 0,
+          .part = parts ? std::function<int(int, int)>(part) : nullptr};
 }
 
 Seating seats_of_start(std::span<const StandingMember> there, const SeatingRules& rules,
@@ -47,6 +60,16 @@ Seating seats_of_start(std::span<const StandingMember> there, const SeatingRules
     return true;
   };
   std::erase_if(order, keeps_rank);
+  const auto held_part_of = [&](int k, int seat) {
+    const StandingMember& m = there[std::size_t(k)];
+    return m.waits && m.of > 0 && rules.part(m.rank, m.of) == rules.part(seat, ranks);
+  };
+  for (int seat = 0; rules.part && ranks != rules.wanted && seat < ranks; ++seat) {
+    const auto held = std::ranges::find_if(order, [&](int k) { return held_part_of(k, seat); });
+    if (held == order.end()) continue;
+    seating.seats[std::size_t(seat)] = *held;
+    order.erase(held);
+  }
   auto next = order.begin();
   for (int& seat : seating.seats)
     if (seat == Seating::kNew && next != order.end()) seat = *next++;

@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct SeatingRules {
   int of_copy = 1;  // ranks that come and go together
   int least = 1;    // fewest ranks of an elastic job
   int spares = 0;   // processes that stand by beside the ranks
+  /// Which part of the model a seat of so many holds: who held it goes on with it, if it can.
+  /// Empty: each holds all that is held.
+  std::function<int(int seat, int seats)> part = {};
   /// As many can be there at once.
   int most() const { return wanted + spares; }
 };
@@ -29,6 +33,7 @@ SeatingRules seating_rules(const PlannedWorkload& job, int spares, Seated who);
 /// One that is there when a start begins.
 struct StandingMember {
   int rank = -1;       // in the last start; -1: it had none
+  int of = 0;          // ranks of that, where it holds the state of it; 0: it does not
   bool waits = false;  // for an order, or will as soon as it has left the last start
 };
 
@@ -40,7 +45,8 @@ struct Seating {
   bool is_complete() const { return std::ranges::find(seats, kNew) == seats.end(); }
 };
 /// Those that waited in a rank keep it where the job is whole; else those that wait go before those
-/// that still start, by their ranks. `first`: of the job, which waits for all ranks. In a later
+/// that still start, by their ranks, and where the job shrinks to a seat of the part that they
+/// held. `first`: of the job, which waits for all ranks. In a later
 /// start of an elastic job whole copies of those that wait go on, if that is enough of them.
 Seating seats_of_start(std::span<const StandingMember> there, const SeatingRules& rules,
                        bool first);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -45,12 +46,16 @@ GangOptions StandingProcesses::seat(const LocalJob& local, std::int64_t attempt)
   gang.attempt = attempt;
   gang.stays = true;
 
+  const int last = seats();
   end_broken_workers();
   Processes there = std::exchange(seats_, {});
+  const std::set<std::shared_ptr<WatchedProcess>> seated(there.begin(), there.end());
   std::ranges::move(std::exchange(beside_, {}), std::back_inserter(there));
   std::erase_if(there, [](const auto& p) { return !p || p->look_for_end().has_value(); });
   std::vector<StandingMember> members;
-  for (const auto& p : there) members.push_back({.rank = p->rank, .waits = p->waits()});
+  for (const auto& p : there)
+    members.push_back(
+        {.rank = p->rank, .of = seated.contains(p) ? last : 0, .waits = p->waits()});
   const Seating next = seats_of_start(members, rules_, !begun_);
   const int seats = int(next.seats.size());
   for (int rank = 0; rank < seats; ++rank) {

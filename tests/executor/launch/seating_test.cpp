@@ -146,3 +146,25 @@ TEST_CASE("pods are seated by workers, processes by ranks, and both are as many 
   job.restart->kind = RestartKind::elastic;
   CHECK(seating_rules(job, 1, Seated::workers).spares == 0);
 }
+
+TEST_CASE("where a job of shared copies shrinks, each goes on with the part that it held") {
+  PlannedWorkload job;
+  job.strategy.kind = StrategyKind::model_parallel;
+  job.strategy.workers = 8;
+  job.strategy.layout = {.data = 2, .tensor = 2, .pipeline = 2};
+  job.restart = {.kind = RestartKind::elastic, .min_workers = 4};
+  const SeatingRules rules = seating_rules(job, 0, Seated::ranks);
+  REQUIRE(rules.of_copy == 4);
+  // Tensor innermost, pipeline outermost: ranks 0, 1 | 2, 3 are stage 0 of the two copies.
+  std::vector<StandingMember> left;
+  for (const int rank : {1, 2, 3, 4, 5, 6}) left.push_back({.rank = rank, .of = 8, .waits = true});
+  const Seating next = seats_of_start(left, rules, false);
+  std::vector<int> had;
+  for (const int k : next.seats) had.push_back(left[std::size_t(k)].rank);
+  CHECK(had == std::vector{2, 1, 4, 5});
+  // Who stood by holds nothing of it.
+  left[1].of = 0;
+  const Seating again = seats_of_start(left, rules, false);
+  CHECK(left[std::size_t(again.seats[0])].rank == 2);  // somebody has to
+  CHECK(left[std::size_t(again.seats[1])].rank == 1);
+}

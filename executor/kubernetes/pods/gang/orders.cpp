@@ -95,7 +95,9 @@ bool ClusterGang::choose_ranks() {
     if (!m.is_there()) continue;
     const bool was_in = !first && m.pod->start() == last;
     const int place = keeps_places && int(k) < rules_.wanted ? int(k) : -1;
+    const bool own_part = was_in && m.pod->order.own_part;
     there.push_back({.rank = was_in ? m.pod->ordered_rank() : place,
+                     .of = !was_in ? 0 : own_part ? rules_.wanted : m.pod->order.order->workers,
                      .waits = was_in || m.waits || !is_followed(k)});
     whose.push_back(&m);
   }
