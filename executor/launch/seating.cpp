@@ -26,7 +26,7 @@ SeatingRules seating_rules(const PlannedWorkload& job, int spares, Seated who) {
   const int ranks_of_seat = who == Seated::ranks ? 1 : ranks_of_worker(job.strategy);
   const auto part = [l, ranks_of_seat](int seat, int seats) {
     Layout smaller = l;
-    smaller.data = seats * ranks_of_seat / l.replica();
+    smaller.data = static_cast<int>(seats * ranks_of_seat / l.replica());
     const RankPlace place = place_of_rank(smaller, seat * ranks_of_seat);
     const int expert = place.data % std::max(1, l.expert);
     return (place.pipeline * std::max(1, l.expert) + expert) * l.tensor + place.tensor;

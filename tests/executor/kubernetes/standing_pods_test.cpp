@@ -104,8 +104,8 @@ ClusterGangOptions standing(int ranks, SeatingRules seating = {}) {
   options.ends_with_first = seating.kind != RestartKind::in_place;
   return options;
 }
-constexpr SeatingRules kOneSpare{.kind = RestartKind::warm_spare, .spares = 1};
-constexpr SeatingRules kElastic{.kind = RestartKind::elastic, .least = 2};
+const SeatingRules kOneSpare{.kind = RestartKind::warm_spare, .spares = 1};
+const SeatingRules kElastic{.kind = RestartKind::elastic, .least = 2};
 
 std::string log_line(const char* second, const std::string& line) {
   return std::string("2026-11-22T03:00:") + second + "Z " + line +
