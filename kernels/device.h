@@ -63,13 +63,14 @@ __device__ inline void store(E* to, const Pack<E, N>& pack) {
 }
 
 /// A copy to shared memory that goes on beside the thread (cp.async, from sm_80 on; older devices
-/// copy at once). kBytes: 4 or 16, both aligned so; not `there`: zeros, and nothing is read.
-template <int kBytes, class T>
+/// copy at once). kBytes: 4 or 16, both aligned so; not `there`: zeros, and nothing is read. Of 16
+/// bytes: kInL1 keeps them in the first cache too, for what a block reads again soon.
+template <int kBytes, bool kInL1 = false, class T>
 __device__ inline void copy_to_shared(T* to, const T* from, bool there) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
   const int bytes = there ? kBytes : 0;
-  if constexpr (kBytes == 16)
+  if constexpr (kBytes == 16 && !kInL1)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  :
                  : "r"(address), "l"(from), "r"(bytes)
@@ -92,10 +93,12 @@ __device__ inline void end_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-/// Until all of this thread's copies are there; other threads see them behind a barrier.
+/// Until all of this thread's copies are there, or all but those of the latest kUnderWay groups;
+/// other threads see them behind a barrier.
+template <int kUnderWay = 0>
 __device__ inline void wait_for_copies() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_group 0;" ::: "memory");
+  asm volatile("cp.async.wait_group %0;" : : "n"(kUnderWay) : "memory");
 #endif
 }
 

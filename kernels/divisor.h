@@ -29,6 +29,11 @@ struct Divisor {
     return static_cast<std::int64_t>((std::uint64_t{static_cast<std::uint32_t>(n)} * multiplier) >>
                                      shift);
   }
+  /// n / by where `largest` has 31 bits for certain: in inner loops the other way would take
+  /// registers even where it is never gone.
+  RECKON_BOTH int quotient31(int n) const {
+    return static_cast<int>((std::uint64_t{static_cast<std::uint32_t>(n)} * multiplier) >> shift);
+  }
   /// n becomes the quotient, the rest is returned.
   RECKON_BOTH std::int64_t take_rest(std::int64_t& n) const {
     const std::int64_t q = quotient(n), rest = n - q * by;

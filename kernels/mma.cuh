@@ -4,9 +4,9 @@
 #include "kernels/device.h"
 
 // Tensor cores by the instructions that every architecture since sm_80 has (older ones never come
-// here, tiles_take() of attention/common.cuh): mma.m16n8k16 of bf16
-// and of fp16 with sums in float, and ldmatrix. Fragments as in the PTX ISA, "Matrix fragments for
-// mma.m16n8k16": with g = lane / 4 and t = lane % 4,
+// here, device_multiplies_tiles()): mma.m16n8k16 of bf16 and of fp16 with sums in float, and
+// ldmatrix. Fragments as in the PTX ISA, "Matrix fragments for mma.m16n8k16": with g = lane / 4 and
+// t = lane % 4,
 //   A (16 x 16): r[0] holds (g, 2t), (g, 2t + 1); r[1] row g + 8; r[2] column + 8; r[3] both
 //   B (16 x 8):  r[0] holds (2t, g), (2t + 1, g); r[1] row + 8
 //   C (16 x 8):  c[0], c[1] are (g, 2t), (g, 2t + 1); c[2], c[3] row g + 8
@@ -72,6 +72,18 @@ inline void load_matrices_transposed(std::uint32_t (&r)[4], const void* row) {
   emulator::load_matrices(r, row, true);
 }
 #endif
+
+/// Whether the current device has these instructions.
+inline bool device_multiplies_tiles() {
+#ifdef __CUDACC__
+  int device = 0, major = 0;
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+         major >= 8;
+#else
+  return true;
+#endif
+}
 
 template <class E>
 __device__ inline std::uint32_t two(float low, float high) {

@@ -119,13 +119,7 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 bool tiles_take(const AttentionShape& s) {
-#ifdef __CUDACC__
-  int device = 0, major = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
-      major < 8)
-    return false;
-#endif
+  if (!device_multiplies_tiles()) return false;
   const std::int64_t w = s.head_width;
   return (w == 32 || w == 64 || w == 128) && s.q_stride % 8 == 0 && s.kv_stride % 8 == 0;
 }
