@@ -103,6 +103,7 @@ DeviceRunnerPtr<E> tensor_exchange(const LayerGeometry&);
 // dense.cpp
 template <class E>
 DeviceRunnerPtr<E> linear(const Linear&, const LayerGeometry&);
+// convolution.cpp
 template <class E>
 DeviceRunnerPtr<E> convolution(const Conv2d&, const LayerGeometry&);
 // norm.cpp
