@@ -85,6 +85,7 @@ def main():
     print(f"NCCL, one rank: {text('nccl.txt')}\n")
     print(f"A manifest's command line, one rank over NCCL: {text('pod.txt')}\n")
     print(f"compute-sanitizer: {text('sanitizer.txt')}\n")
+    print(f"Convolutions, bf16 (microseconds, medians):\n\n{text('convolutions.txt')}\n")
     print(f"What failed or did not run: {text('failures.txt')}")
     for model in CALIBRATED_ON:
         print(table(root, model))

@@ -4,6 +4,7 @@
 #include "kernels/window/convolution.h"
 #include "kernels/window/grouped_convolution.h"
 #include "kernels/window/pool.h"
+#include "sim/base/check.h"
 
 // Convolutions. Those whose channels are in groups read the image, element by element; of 1 x 1
 // ones the image is a matrix; those of 16-bit types with few output channels multiply patches that
@@ -123,9 +124,9 @@ class ImplicitConvolutionRunner : public DeviceRunner<E> {
 /// Rows of patches, some samples at a time, times the weights as patches have them. Of a 1 x 1
 /// convolution the image is the rows.
 template <class E>
-class ConvolutionRunner : public DeviceRunner<E> {
+class PatchesRunner : public DeviceRunner<E> {
  public:
-  ConvolutionRunner(const Conv2d& op, const LayerGeometry& g)
+  PatchesRunner(const Conv2d& op, const LayerGeometry& g)
       : window_(window_of(op, g)),
         out_(op.out),
         taps_(op.kernel_h * op.kernel_w),
@@ -233,14 +234,17 @@ class ConvolutionRunner : public DeviceRunner<E> {
 }  // namespace
 
 template <class E>
-DeviceRunnerPtr<E> convolution(const Conv2d& op, const LayerGeometry& g) {
+DeviceRunnerPtr<E> convolution(const Conv2d& op, const LayerGeometry& g, Patches patches) {
   if (op.groups > 1) return std::make_unique<GroupedConvolutionRunner<E>>(op, g);
   if constexpr (sizeof(E) == 2)
-    if (goes_without_patches(op, g)) return std::make_unique<ImplicitConvolutionRunner<E>>(op, g);
-  return std::make_unique<ConvolutionRunner<E>>(op, g);
+    if (patches == Patches::unwritten ||
+        (patches == Patches::as_expected && goes_without_patches(op, g)))
+      return std::make_unique<ImplicitConvolutionRunner<E>>(op, g);
+  RECKON_CHECK(patches != Patches::unwritten);
+  return std::make_unique<PatchesRunner<E>>(op, g);
 }
-template DeviceRunnerPtr<float> convolution<float>(const Conv2d&, const LayerGeometry&);
-template DeviceRunnerPtr<Bf16> convolution<Bf16>(const Conv2d&, const LayerGeometry&);
-template DeviceRunnerPtr<Half> convolution<Half>(const Conv2d&, const LayerGeometry&);
+template DeviceRunnerPtr<float> convolution<float>(const Conv2d&, const LayerGeometry&, Patches);
+template DeviceRunnerPtr<Bf16> convolution<Bf16>(const Conv2d&, const LayerGeometry&, Patches);
+template DeviceRunnerPtr<Half> convolution<Half>(const Conv2d&, const LayerGeometry&, Patches);
 
 }  // namespace reckon::cuda::run

@@ -104,8 +104,13 @@ DeviceRunnerPtr<E> tensor_exchange(const LayerGeometry&);
 template <class E>
 DeviceRunnerPtr<E> linear(const Linear&, const LayerGeometry&);
 // convolution.cpp
+/// Of a convolution whose channels are not in groups: as is expected to be faster; or as told, so
+/// that the two can be compared. Unwritten ones need a 16-bit type and a device that takes them,
+/// implicit_convolution_takes().
+enum class Patches { as_expected, written, unwritten };
 template <class E>
-DeviceRunnerPtr<E> convolution(const Conv2d&, const LayerGeometry&);
+DeviceRunnerPtr<E> convolution(const Conv2d&, const LayerGeometry&,
+                               Patches patches = Patches::as_expected);
 // norm.cpp
 template <class E>
 DeviceRunnerPtr<E> row_norm(std::int64_t width, std::int64_t heads, bool centred,
