@@ -125,12 +125,13 @@ __global__ void __launch_bounds__(kTileThreads, 2)
   const int warp = thread / 32, warp_row = warp / (N / kWarpSums) * kWarpSums;
   const int warp_column = warp % (N / kWarpSums) * kWarpSums;
   const bool any = row + warp_row < p.rows && column + warp_column < to.columns;
+  const LanePlaces<kDepth, true> rows(warp_row);
+  const LanePlaces<kBackward ? N : kDepth, false> columns(warp_column);
   WarpSums sums = {};
   for_steps((p.inner() + kDepth - 1) / kDepth, load, [&](int stage) {
     if (!any) return;
-    const TileA a{tiles + stage * kStage};
-    const TileB b{tiles + stage * kStage + M * kDepth};
-    multiply_tiles(sums, a, warp_row, b, warp_column);
+    const E* a = tiles + stage * kStage;
+    multiply_tiles(sums, a, rows, a + M * kDepth, columns);
   });
   __syncthreads();
   if (any)

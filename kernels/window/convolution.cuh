@@ -19,47 +19,54 @@ template <class E, int W>
 struct Tile {
   E* data;
 
-  static constexpr bool kInnerAlong = W == kDepth;
   static constexpr int kParts = W / 8, kRowsAtOnce = kTileThreads / kParts;
   __device__ E* at(int row, int part) const {
-    return data + row * W + (part ^ (kInnerAlong ? row / 2 % 4 : row % 8)) * 8;
+    return data + row * W + (part ^ (W == kDepth ? row / 2 % 4 : row % 8)) * 8;
   }
-  /// Of the product's rows from `row` on, at inner index k.
-  __device__ FragmentA rows(int row, int k) const {
+};
+
+/// Where a lane begins to read the fragments of 64 rows, or columns, of a product, from `first` on:
+/// what it adds to the tile's beginning is computed once. kLeft: of the first factor.
+template <int W, bool kLeft>
+struct LanePlaces {
+  static constexpr bool kAlong = W == kDepth;
+  static constexpr int kCount = kAlong ? kDepth / 16 : kWarpSums / 16;
+  int of[kCount];
+  __device__ explicit LanePlaces(int first) {
     const int lane = static_cast<int>(threadIdx.x % 32);
-    FragmentA a;
-    if constexpr (kInnerAlong)
-      load_matrices(a.r, at(row + lane % 16, k / 8 + lane / 16));
-    else
-      load_matrices_transposed(a.r, at(k + lane % 8 + lane / 16 * 8, row / 8 + lane / 8 % 2));
-    return a;
+    constexpr bool kInOrder = kAlong == kLeft;  // the matrices of a fragment: down, then across
+    const int row = kInOrder ? lane % 16 : lane % 8 + lane / 16 * 8;
+    const int part = kInOrder ? lane / 16 : lane / 8 % 2;
+#pragma unroll
+    for (int q = 0; q < kCount; ++q)
+      of[q] = (kAlong ? (first + row) * W : row * W + first) +
+              ((q * 2 + part) ^ (kAlong ? row / 2 % 4 : row % 8)) * 8;
   }
-  /// Of the product's columns from `column` on, at inner index k.
-  __device__ FragmentB2 columns(int column, int k) const {
-    const int lane = static_cast<int>(threadIdx.x % 32);
-    FragmentB2 b;
-    if constexpr (kInnerAlong)
-      load_matrices(b.r, at(column + lane % 8 + lane / 16 * 8, k / 8 + lane / 8 % 2));
+  /// The 16 rows or columns of number i, at inner index k.
+  template <class E>
+  __device__ void load(std::uint32_t (&r)[4], const E* tile, int i, int k) const {
+    if constexpr (kAlong)
+      load_matrices(r, tile + of[k / 16] + i * 16 * W);
     else
-      load_matrices_transposed(b.r, at(k + lane % 16, column / 8 + lane / 16));
-    return b;
+      load_matrices_transposed(r, tile + of[i] + k * W);
   }
 };
 
 using WarpSums = float[kWarpSums / 16][kWarpSums / 8][4];
 
-/// sums += rows of a from `row` on, times columns of b from `column` on
-template <class E, int WA, int WB>
-__device__ void multiply_tiles(WarpSums& sums, const Tile<E, WA>& a, int row, const Tile<E, WB>& b,
-                               int column) {
+/// sums += the warp's rows of tile a times its columns of tile b
+template <int WA, int WB, class E>
+__device__ void multiply_tiles(WarpSums& sums, const E* a, const LanePlaces<WA, true>& rows,
+                               const E* b, const LanePlaces<WB, false>& columns) {
 #pragma unroll
   for (int k = 0; k < kDepth; k += 16) {
     FragmentB2 right[kWarpSums / 16];
 #pragma unroll
-    for (int j = 0; j < kWarpSums / 16; ++j) right[j] = b.columns(column + j * 16, k);
+    for (int j = 0; j < kWarpSums / 16; ++j) columns.load(right[j].r, b, j, k);
 #pragma unroll
     for (int i = 0; i < kWarpSums / 16; ++i) {
-      const FragmentA left = a.rows(row + i * 16, k);
+      FragmentA left;
+      rows.load(left.r, a, i, k);
 #pragma unroll
       for (int j = 0; j < kWarpSums / 8; ++j)
         multiply_add<E>(sums[i][j], left, right[j / 2], j % 2);
@@ -130,7 +137,7 @@ inline PatchRows windows_of(const ConvolutionShape& s) {
 constexpr int kOutside = -(1 << 29);
 
 /// Of a row: its first tap, and where that lies in the images.
-struct PatchPlace {
+struct alignas(16) PatchPlace {
   int from, y, x;
 };
 __device__ inline PatchPlace place_of_row(const PatchRows& p, int row) {

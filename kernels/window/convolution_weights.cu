@@ -7,6 +7,10 @@
 namespace reckon::gpu {
 namespace {
 
+/// Steps whose rows' places are in shared memory: a block's threads read the same 32. Those of a
+/// step are written two steps before it, between which all threads meet.
+constexpr int kStepsOfPlaces = 4;
+
 /// A block has M filters by N columns (tap, channel), and rows [part * rows_of_part, ...). partial:
 /// (parts, filters, stride).
 template <int M, int N, bool kPacksA, bool kPacksB, class E>
@@ -20,13 +24,19 @@ __global__ void __launch_bounds__(kTileThreads, 2)
   constexpr int kRowsTogether = kPacksB ? kRowsB : 4;
   E* tiles = dynamic_shared<E>();
   constexpr int kStage = (M + N) * kDepth;
-  Tap* taps = reinterpret_cast<Tap*>(tiles + kStages * kStage);
+  auto* places = reinterpret_cast<PatchPlace*>(tiles + kStages * kStage);
+  Tap* taps = reinterpret_cast<Tap*>(places + kStepsOfPlaces * kDepth);
   const int thread = static_cast<int>(threadIdx.x), blocks_n = (p.inner() + N - 1) / N;
   const int block = static_cast<int>(blockIdx.x), block_m = block / blocks_n;
   const int filter = block_m * M, column = (block - block_m * blocks_n) * N;
   const int begin = static_cast<int>(blockIdx.y) * rows_of_part;
   const int end = begin + rows_of_part < p.rows ? begin + rows_of_part : p.rows;
   write_taps(p, taps);
+  const auto write_place = [&](int i) {  // of row `i` of the block's
+    const int row = begin + i;
+    places[i % (kStepsOfPlaces * kDepth)] = place_of_row(p, row < end ? row : p.rows);
+  };
+  if (thread < 2 * kDepth) write_place(thread);
 
   const int part_a = thread % TileA::kParts, row_a = thread / TileA::kParts;
   const int part_b = thread % TileB::kParts, row_b = thread / TileB::kParts;
@@ -46,26 +56,26 @@ __global__ void __launch_bounds__(kTileThreads, 2)
     }
 #pragma unroll
     for (int i = 0; i < kRowsB; i += kRowsTogether) {
-      PatchPlace places[kRowsTogether];
+      PatchPlace some[kRowsTogether];
       const auto row_of_tile = [&](int j) { return row_b + (i + j) * TileB::kRowsAtOnce; };
 #pragma unroll
-      for (int j = 0; j < kRowsTogether; ++j) {
-        const int row = first + row_of_tile(j);
-        places[j] = place_of_row(p, row < end ? row : p.rows);
-      }
-      copy_patches<kPacksB>(p, x, places, along, taps,
+      for (int j = 0; j < kRowsTogether; ++j)
+        some[j] = places[step % kStepsOfPlaces * kDepth + row_of_tile(j)];
+      copy_patches<kPacksB>(p, x, some, along, taps,
                             [&](int j) { return b.at(row_of_tile(j), part_b); });
     }
+    if (thread < kDepth) write_place((step + 2) * kDepth + thread);
   };
   const int warp = thread / 32, warp_filter = warp / (N / kWarpSums) * kWarpSums;
   const int warp_column = warp % (N / kWarpSums) * kWarpSums;
   const bool any = filter + warp_filter < filters && column + warp_column < p.inner();
+  const LanePlaces<M, true> rows(warp_filter);
+  const LanePlaces<N, false> columns(warp_column);
   WarpSums sums = {};
   for_steps((end - begin + kDepth - 1) / kDepth, load, [&](int stage) {
     if (!any) return;
-    const TileA a{tiles + stage * kStage};
-    const TileB b{tiles + stage * kStage + M * kDepth};
-    multiply_tiles(sums, a, warp_filter, b, warp_column);
+    const E* a = tiles + stage * kStage;
+    multiply_tiles(sums, a, rows, a + M * kDepth, columns);
   });
   if (!any) return;
   const int lane = thread % 32;
@@ -122,8 +132,9 @@ cudaError_t launch_gradient(const ConvolutionShape& s, const E* x, const E* dy, 
   const unsigned tiles = blocks_for(s.out, M) * blocks_for(p.inner(), N);
   return launch(weight_gradient_kernel<M, N, kPacksA, kPacksB, E>,
                 dim3(tiles, static_cast<unsigned>(parts)), dim3(kTileThreads),
-                sizeof(E) * kStages * (M + N) * kDepth + tap_bytes(p.taps()), stream, p, x, dy,
-                static_cast<int>(s.out), static_cast<int>(s.patch()),
+                sizeof(E) * kStages * (M + N) * kDepth +
+                    sizeof(PatchPlace) * kStepsOfPlaces * kDepth + tap_bytes(p.taps()),
+                stream, p, x, dy, static_cast<int>(s.out), static_cast<int>(s.patch()),
                 static_cast<int>(rows_of_part), partial);
 }
 template <bool kPacksA, bool kPacksB, class E>
