@@ -125,7 +125,7 @@ TEST_CASE("ranks on devices outlive one that is lost, with what they hold or a c
   INFO(strategy << ", " << kind);
   w.write("job.yaml", devices_job(strategy, 2, 60, "  restart: {kind: " + kind + "}\n"));
   const std::string emulated =
-      "RECKON_EMULATED_DEVICES=4 RECKON_WORKER='" RECKON_BINARY_DIR "/bin/reckon-worker-emulated'";
+      "env RECKON_EMULATED_DEVICES=4 RECKON_WORKER='" RECKON_BINARY_DIR "/bin/reckon-worker-emulated'";
   const auto expected = devices_run(w, "job.yaml", "straight", emulated);
   BackgroundJob job(w, "job.yaml", "run", kDevicesRun, emulated);
   std::vector<pid_t> before, behind;
