@@ -19,12 +19,18 @@
 // A job of workers that are several ranks each, one a device, and what tests ask of its processes.
 namespace reckon::test {
 
+inline const std::string kDevicesGpt =
+    "{layers: 4, hidden: 32, heads: 4, vocabulary: 64, sequence_length: 16, positions: 16, "
+    "tied_output: true}";
+
 /// A small GPT on nodes with two accelerators each.
 inline std::string devices_job(const std::string& strategy, int nodes, int steps,
-                               const std::string& more = "") {
+                               const std::string& more = "",
+                               const std::string& gpt = kDevicesGpt) {
   return "name: devices\nworkload:\n"
-         "  model: {transformer: {layers: 4, hidden: 32, heads: 4, vocabulary: 64, "
-         "sequence_length: 16, positions: 16, tied_output: true}}\n"
+         "  model: {transformer: " +
+         gpt +
+         "}\n"
          "  dataset: {samples: 4096, bytes_per_sample: 32B}\n"
          "  train: {steps: " +
          std::to_string(steps) +

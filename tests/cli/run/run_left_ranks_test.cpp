@@ -123,7 +123,10 @@ TEST_CASE("ranks on devices outlive one that is lost, with what they hold or a c
        {"{kind: model_parallel, data: 2, tensor: 2, micro_batch: 4}", "in_place", true},
        {"{kind: model_parallel, data: 2, tensor: 2, micro_batch: 4}", "elastic", true}}));
   INFO(strategy << ", " << kind);
-  w.write("job.yaml", devices_job(strategy, 2, 60, "  restart: {kind: " + kind + "}\n"));
+  // A kernel of the emulator takes a millisecond.
+  w.write("job.yaml", devices_job(strategy, 2, 40, "  restart: {kind: " + kind + "}\n",
+                                  "{layers: 1, hidden: 16, heads: 2, vocabulary: 16, "
+                                  "sequence_length: 4, positions: 4, tied_output: true}"));
   const std::string emulated =
       "env RECKON_EMULATED_DEVICES=4 RECKON_WORKER='" RECKON_BINARY_DIR "/bin/reckon-worker-emulated'";
   const auto expected = devices_run(w, "job.yaml", "straight", emulated);
