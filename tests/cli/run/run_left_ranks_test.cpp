@@ -114,7 +114,8 @@ TEST_CASE("pods of several ranks go on with those that are left, as they are ord
   CHECK(largest_difference(devices_weights(w, "run"), expected) < 1e-3);
 }
 
-TEST_CASE("ranks on devices outlive one that is lost, with what they hold or a checkpoint") {
+TEST_CASE("ranks on devices outlive one that is lost, with what they hold or a checkpoint",
+          "[.long]") {
   const Workspace w;
   const auto [strategy, kind, keeps] = GENERATE(table<std::string, std::string, bool>(
       {{"{kind: multi_worker_mirrored}", "in_place", true},
