@@ -59,11 +59,10 @@ Diagnostics what_cannot_be(const Job& job, const Places& places) {
         "none there",
         "parameter_servers: 1, and a pool {name: servers, role: parameter_server, ...}");
   if (has_equal_workers(as) && job.servers == 0 && job.groups.size() > 1)
-    problem(
-        "cluster.pools",
-        fmt::format("the workers of {} are all alike, and here they are in several pools",
-                    one_of(as)),
-        "--as tfjob or job");
+    problem("cluster.pools",
+            fmt::format("the workers of {} are all alike, and here they are in several pools",
+                        one_of(as)),
+            "--as tfjob or job");
   if (as == JobShape::mpijob && job.container == nullptr)
     problem("workload", "mpirun starts programs of yours, and the pods would be reckon-worker's",
             "--as jobset, or workload.container with a program in an image that has Open MPI");

@@ -32,9 +32,9 @@ Json rules() {
 /// The words behind `reckon`.
 Json words(const Job& job) {
   const KubernetesExport& o = *job.options;
-  Json words = Json::array({"run", kMountedPlan, "--on", "kubernetes", "--unattended",
-                            "--namespace", job.name_space, "--out",
-                            std::string(kScratch) + "/run"});
+  Json words =
+      Json::array({"run", kMountedPlan, "--on", "kubernetes", "--unattended", "--namespace",
+                   job.name_space, "--out", std::string(kScratch) + "/run"});
   const auto add = [&](const char* option, const std::string& value) {
     if (value.empty()) return;
     words.push_back(option);

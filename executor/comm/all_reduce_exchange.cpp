@@ -193,9 +193,9 @@ bool AllReduceExchange::apply(std::int64_t step, double learning_rate) {
   };
   const std::optional<double> scale =
       scaling_.scale_of_step(options_.clip_norm, own_squares, options_.squares_of_all);
-  return prepared_.make(
-      {.step = step, .learning_rate = learning_rate, .gradient_scale = scale},
-      options_.before_update, [this](const PreparedUpdate::Step& s) { update(s); });
+  return prepared_.make({.step = step, .learning_rate = learning_rate, .gradient_scale = scale},
+                        options_.before_update,
+                        [this](const PreparedUpdate::Step& s) { update(s); });
 }
 
 void AllReduceExchange::update(const PreparedUpdate::Step& step) {

@@ -54,8 +54,7 @@ GangOptions StandingProcesses::seat(const LocalJob& local, std::int64_t attempt)
   std::erase_if(there, [](const auto& p) { return !p || p->look_for_end().has_value(); });
   std::vector<StandingMember> members;
   for (const auto& p : there)
-    members.push_back(
-        {.rank = p->rank, .of = seated.contains(p) ? last : 0, .waits = p->waits()});
+    members.push_back({.rank = p->rank, .of = seated.contains(p) ? last : 0, .waits = p->waits()});
   const Seating next = seats_of_start(members, rules_, !begun_);
   const int seats = int(next.seats.size());
   for (int rank = 0; rank < seats; ++rank) {

@@ -67,7 +67,8 @@ class StartsOfPod {
 
  private:
   int ranks_, first_;
-  std::vector<std::optional<std::int64_t>> left_;  // of the ranks that wait: the start that they left
+  std::vector<std::optional<std::int64_t>>
+      left_;  // of the ranks that wait: the start that they left
 };
 
 void print_step(const ProgressReport& r) {

@@ -17,7 +17,7 @@ namespace reckon {
 namespace {
 
 /// Which part of the model a rank has: the same number for the same slices of the same tensors.
-std::int64_t part_of(const ParameterLayout& layout) {
+std::int64_t model_part_of(const ParameterLayout& layout) {
   std::string text;
   for (const ParameterSlot& slot : layout.slots)
     for (const SlotSlice& slice : slices_of(slot, slot.name))
@@ -27,7 +27,7 @@ std::int64_t part_of(const ParameterLayout& layout) {
 
 /// What a rank needs and what it holds.
 struct RankOffer {
-  std::int64_t needs = 0, holds = 0;      // parts; 0: none
+  std::int64_t needs = 0, holds = 0;          // parts; 0: none
   std::array<std::int64_t, 2> steps{-1, -1};  // done in what it holds; -1: nothing
 
   bool has(std::int64_t part, std::int64_t of) const {
@@ -98,7 +98,7 @@ HeldState::Tensors HeldState::copies_of(const std::vector<StateTensor>& tensors)
   return copies;
 }
 
-HeldState::HeldState(Trainer& trainer) : part_(part_of(trainer.layout())) {
+HeldState::HeldState(Trainer& trainer) : part_(model_part_of(trainer.layout())) {
   const auto hold = [&] {
     versions_.push_back({.steps = trainer.updates_done(), .tensors = copies_of(trainer.state())});
   };
@@ -121,7 +121,7 @@ const HeldState::Version* HeldState::with(std::int64_t steps) const {
 
 std::optional<std::int64_t> share_held_state(Communicator& peers, Trainer& trainer,
                                              const HeldState* mine) {
-  RankOffer own{.needs = part_of(trainer.layout())};
+  RankOffer own{.needs = model_part_of(trainer.layout())};
   if (mine != nullptr) {
     own.holds = mine->part_;
     for (std::size_t k = 0; k < mine->versions_.size(); ++k)

@@ -146,9 +146,8 @@ int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIden
       .seed = plan.seed,
       .layout = pulls_rows(job) ? std::optional(pulled_layout(job.model, share.own)) : std::nullopt,
       .rounding = rounding_of(job.precision)};
-  LayoutTraining training =
-      make_training(options, job, me, peers, of_worker.get(), compute.get(), passes, workers,
-                    stay != nullptr && stay->keeps_state);
+  LayoutTraining training = make_training(options, job, me, peers, of_worker.get(), compute.get(),
+                                          passes, workers, stay != nullptr && stay->keeps_state);
   Trainer trainer(
       job.model,
       {.share = training.share,

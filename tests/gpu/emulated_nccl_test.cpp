@@ -24,7 +24,9 @@ class Losses {
       acts_.push_back(std::move(act));
     };
   }
-  static CommError error(const std::string& what) { return CommError(what + ": rank 2 is lost", {2}); }
+  static CommError error(const std::string& what) {
+    return CommError(what + ": rank 2 is lost", {2});
+  }
   void lose() {
     const std::lock_guard lock(mutex_);
     for (const auto& act : acts_) act();
@@ -85,9 +87,9 @@ TEST_CASE("NCCL's collectives of several ranks bring each what it is to have") {
 TEST_CASE("layouts over NCCL take the steps that they take through their hosts, bit for bit") {
   const auto over_nccl = [](const PlannedWorkload& job) {
     return train_under(job, 3, {}, LossScale::kFirst, [] {
-      return cuda::make_device_layouts(cuda::DevicePrecision::fp32, nullptr, [](Communicator& hosts) {
-        return cuda::make_nccl_communicator(hosts, 0);
-      });
+      return cuda::make_device_layouts(
+          cuda::DevicePrecision::fp32, nullptr,
+          [](Communicator& hosts) { return cuda::make_nccl_communicator(hosts, 0); });
     });
   };
   const auto job = small_job(tiny_gpt(), Optimizer::sgd_momentum, 0.1, 8);
@@ -114,8 +116,9 @@ TEST_CASE("a lost rank ends what waits for NCCL, and no sum of that step is in t
     const bool lost = control.rank() == 2;
     std::vector<float> values(padded, 1), gradients(padded, 1);
     const auto exchange = cuda::make_device_exchange(
-        nccl.get(), {.optimizer = SgdMomentum{.learning_rate = 0.5F, .momentum = 0.9F}, .trained = {}},
-        layout, nullptr);
+        nccl.get(),
+        {.optimizer = SgdMomentum{.learning_rate = 0.5F, .momentum = 0.9F}, .trained = {}}, layout,
+        nullptr);
     exchange->start({.values = values, .gradients = gradients});
     exchange->gradient_ready({0, padded});
     exchange->finish_step(0, 0.5);

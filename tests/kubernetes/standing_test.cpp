@@ -58,11 +58,13 @@ void delete_by_force(const WatchedJob& job, const std::string& pod) {
 class SaidAccelerators {
  public:
   SaidAccelerators(const Cluster& cluster, int count)
-      : cluster_(cluster),
-        node_(cluster.get("nodes").at("items").at(0).at("metadata").at("name")) {
+      : cluster_(cluster), node_(cluster.get("nodes").at("items").at(0).at("metadata").at("name")) {
     say('"' + std::to_string(count) + '"');
     REQUIRE(wait_for([&] {
-      return cluster_.get("node " + node_).at("status").at("allocatable").contains("nvidia.com/gpu");
+      return cluster_.get("node " + node_)
+          .at("status")
+          .at("allocatable")
+          .contains("nvidia.com/gpu");
     }));
   }
   ~SaidAccelerators() { say("null"); }

@@ -25,8 +25,7 @@ inline const std::string kDevicesGpt =
 
 /// A small GPT on nodes with two accelerators each.
 inline std::string devices_job(const std::string& strategy, int nodes, int steps,
-                               const std::string& more = "",
-                               const std::string& gpt = kDevicesGpt) {
+                               const std::string& more = "", const std::string& gpt = kDevicesGpt) {
   return "name: devices\nworkload:\n"
          "  model: {transformer: " +
          gpt +

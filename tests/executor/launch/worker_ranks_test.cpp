@@ -109,8 +109,8 @@ TEST_CASE("of the starts that its ranks take part in a worker speaks once, as th
   const std::string waits = "echo 'reckon-worker: waits for an order; start left: '";
   const std::string part = "echo 'reckon-worker: takes part in start '";
   const std::string next = "; sleep 0.1; [ $OWN = 1 ] && sleep 0.2; ";
-  const std::string script = waits + "none" + next + part + "\"3 as rank $((4 + OWN)) of 8\"" + next +
-                             waits + "3" + next + "[ $OWN = 1 ] || { " + part +
+  const std::string script = waits + "none" + next + part + "\"3 as rank $((4 + OWN)) of 8\"" +
+                             next + waits + "3" + next + "[ $OWN = 1 ] || { " + part +
                              "'4 as rank 2 of 6'; echo works; " + waits + "4; }";
   {
     std::fflush(stdout);

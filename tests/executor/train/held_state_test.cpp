@@ -116,8 +116,7 @@ void start_of(const PlannedWorkload& job, std::int64_t steps, std::vector<HeldRa
                       *data, *training.exchange, workers, std::move(training.runtime));
       bool started = false;
       try {
-        rank.goes_on_from =
-            share_held_state(*mine, trainer, rank.held ? &*rank.held : nullptr);
+        rank.goes_on_from = share_held_state(*mine, trainer, rank.held ? &*rank.held : nullptr);
         trainer.start();
         started = true;
         TrainerHooks hooks;
@@ -173,9 +172,9 @@ TEST_CASE("copies that several ranks share out go on to the bit, whichever updat
       GENERATE(Layout{.data = 2, .tensor = 2}, Layout{.data = 2, .pipeline = 2},
                Layout{.data = 2, .tensor = 2, .pipeline = 2}, Layout{.data = 4, .expert = 2});
   const bool experts = layout.expert > 1;
-  const PlannedWorkload job =
-      under(small_job(experts ? parallel_mixture(false) : parallel_gpt2(), Optimizer::adamw, 1e-3, 8),
-            layout, 2);
+  const PlannedWorkload job = under(
+      small_job(experts ? parallel_mixture(false) : parallel_gpt2(), Optimizer::adamw, 1e-3, 8),
+      layout, 2);
   const int ranks = job.strategy.workers;
   INFO("data " << layout.data << ", tensor " << layout.tensor << ", pipeline " << layout.pipeline
                << ", expert " << layout.expert);

@@ -104,7 +104,8 @@ TEST_CASE("ways to go on after a loss: what the worker has not, and what pods ha
     CHECK_THAT(in_pods, Contains(kind) && Contains("start again from the last checkpoint") &&
                             Contains("workload.restart={kind: full}"));
   }
-  // Watched pods go on with those that are left; by themselves they do not. A run in a cluster may be re-planned to such a plan, as it may be begun with it.
+  // Watched pods go on with those that are left; by themselves they do not. A run in a cluster may
+  // be re-planned to such a plan, as it may be begun with it.
   for (const char* how : {"kind: in_place", "kind: elastic", "kind: full"}) {
     const Plan plan = restarts(how);
     CHECK(goes_on_in_pods(plan) == (std::string(how) != "kind: full"));

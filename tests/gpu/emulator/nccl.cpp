@@ -37,7 +37,7 @@ struct Collective {
 
 struct World {
   int ranks = 0;
-  std::map<int, Collective> collectives;           // by their number
+  std::map<int, Collective> collectives;                    // by their number
   std::map<std::pair<int, int>, std::vector<Asked>> sends;  // by who sends to whom, in order
   std::map<std::pair<int, int>, std::vector<Asked>> receives;
 
@@ -100,11 +100,13 @@ struct ncclComm {
     const auto last = world->collectives.find(next - 1);
     if (last != world->collectives.end() && !last->second.done) return ncclInProgress;
     const auto waits = [](const auto& messages) { return !messages.second.empty(); };
-    const bool open = std::ranges::any_of(world->receives, [&](const auto& messages) {
-      return messages.first.second == rank && waits(messages);
-    }) || std::ranges::any_of(world->sends, [&](const auto& messages) {
-      return messages.first.first == rank && waits(messages);
-    });
+    const bool open = std::ranges::any_of(world->receives,
+                                          [&](const auto& messages) {
+                                            return messages.first.second == rank && waits(messages);
+                                          }) ||
+                      std::ranges::any_of(world->sends, [&](const auto& messages) {
+                        return messages.first.first == rank && waits(messages);
+                      });
     return open ? ncclInProgress : ncclSuccess;
   }
 };

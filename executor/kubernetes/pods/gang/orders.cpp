@@ -97,7 +97,9 @@ bool ClusterGang::choose_ranks() {
     const int place = keeps_places && int(k) < rules_.wanted ? int(k) : -1;
     const bool own_part = was_in && m.pod->order.own_part;
     there.push_back({.rank = was_in ? m.pod->ordered_rank() : place,
-                     .of = !was_in ? 0 : own_part ? rules_.wanted : m.pod->order.order->workers,
+                     .of = !was_in    ? 0
+                           : own_part ? rules_.wanted
+                                      : m.pod->order.order->workers,
                      .waits = was_in || m.waits || !is_followed(k)});
     whose.push_back(&m);
   }
