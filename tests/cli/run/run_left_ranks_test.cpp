@@ -11,6 +11,10 @@ using namespace reckon::test;
 
 namespace {
 
+const std::string kTinyGpt =
+    "{layers: 1, hidden: 16, heads: 2, vocabulary: 16, sequence_length: 4, positions: 4, "
+    "tied_output: true}";
+
 /// One worker as a pod that takes orders.
 class OrderedPod {
  public:
@@ -67,9 +71,9 @@ TEST_CASE("pods of several ranks go on with those that are left, as they are ord
   const Workspace w;
   const std::string kind = GENERATE("in_place", "elastic");
   const bool shrinks = kind == "elastic";
-  constexpr int kSteps = 250;
+  constexpr int kSteps = 800;
   w.write("job.yaml", devices_job("{kind: multi_worker_mirrored}", 2, kSteps,
-                                  "  restart: {kind: " + kind + "}\n"));
+                                  "  restart: {kind: " + kind + "}\n", kTinyGpt));
   const auto expected = devices_run(w, "job.yaml", "straight");
   const std::string secret = secret_option(w);
   OrderedPod first(w, 0, "first", secret);
@@ -129,9 +133,7 @@ TEST_CASE("ranks on devices outlive one that is lost, with what they hold or a c
        {"{kind: model_parallel, data: 2, tensor: 2, micro_batch: 4}", "elastic", true}}));
   INFO(strategy << ", " << kind);
   // A kernel of the emulator takes a millisecond.
-  w.write("job.yaml", devices_job(strategy, 2, 40, "  restart: {kind: " + kind + "}\n",
-                                  "{layers: 1, hidden: 16, heads: 2, vocabulary: 16, "
-                                  "sequence_length: 4, positions: 4, tied_output: true}"));
+  w.write("job.yaml", devices_job(strategy, 2, 40, "  restart: {kind: " + kind + "}\n", kTinyGpt));
   const std::string emulated = "env RECKON_EMULATED_DEVICES=4 RECKON_WORKER='" RECKON_BINARY_DIR
                                "/bin/reckon-worker-emulated'";
   const auto expected = devices_run(w, "job.yaml", "straight", emulated);
