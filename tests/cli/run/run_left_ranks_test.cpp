@@ -71,7 +71,7 @@ TEST_CASE("pods of several ranks go on with those that are left, as they are ord
   const Workspace w;
   const std::string kind = GENERATE("in_place", "elastic");
   const bool shrinks = kind == "elastic";
-  constexpr int kSteps = 800;
+  constexpr int kSteps = 300;
   w.write("job.yaml", devices_job("{kind: multi_worker_mirrored}", 2, kSteps,
                                   "  restart: {kind: " + kind + "}\n", kTinyGpt));
   const auto expected = devices_run(w, "job.yaml", "straight");
