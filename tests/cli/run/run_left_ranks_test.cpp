@@ -28,7 +28,7 @@ class OrderedPod {
          "cd '" + w.path("").string() + "' && RECKON_ORDERS_FILE='" +
              w.path(name + ".order").string() + "' exec " + kWorker +
              "job.yaml --threads 1 --device cpu --workers 2 --rank " + std::to_string(rank) +
-             " --master 127.0.0.1:9 --out run --checkpoint-steps 10" + secret + " > " + name +
+             " --master 127.0.0.1:9 --out run --checkpoint-steps 100" + secret + " > " + name +
              ".txt 2>&1"},
         {},
         {}});
@@ -71,10 +71,12 @@ TEST_CASE("pods of several ranks go on with those that are left, as they are ord
   const Workspace w;
   const std::string kind = GENERATE("in_place", "elastic");
   const bool shrinks = kind == "elastic";
-  constexpr int kSteps = 300;
+  constexpr int kSteps = 3000;
   w.write("job.yaml", devices_job("{kind: multi_worker_mirrored}", 2, kSteps,
                                   "  restart: {kind: " + kind + "}\n", kTinyGpt));
-  const auto expected = devices_run(w, "job.yaml", "straight");
+  BackgroundJob straight(w, "job.yaml", "straight", "--replications 20 --checkpoint-steps 100");
+  REQUIRE(straight.code() == 0);
+  const auto expected = devices_weights(w, "straight");
   const std::string secret = secret_option(w);
   OrderedPod first(w, 0, "first", secret);
   OrderedPod second(w, 1, "second", secret);
@@ -82,7 +84,7 @@ TEST_CASE("pods of several ranks go on with those that are left, as they are ord
   const int port = meeting_port();
   first.order(0, 0, 2, port);
   second.order(0, 1, 2, port);
-  REQUIRE(wait_for_that([&] { return saved(w, "run", 20) && second.ranks().size() == 2; }));
+  REQUIRE(wait_for_that([&] { return saved(w, "run", 100) && second.ranks().size() == 2; }));
   ::kill(second.ranks()[1], SIGKILL);
   CHECK(second.code() == 128 + SIGKILL);
   INFO(first.text());
