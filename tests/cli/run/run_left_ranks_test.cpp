@@ -67,7 +67,7 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 
 }  // namespace
 
-TEST_CASE("pods of several ranks go on with those that are left, as they are ordered") {
+TEST_CASE("pods of several ranks go on with those that are left, as they are ordered", "[.long]") {
   const Workspace w;
   const std::string kind = GENERATE("in_place", "elastic");
   const bool shrinks = kind == "elastic";

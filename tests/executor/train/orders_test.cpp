@@ -105,6 +105,20 @@ TEST_CASE("a number alone, an older launcher's order, is a start with the pod's 
   CHECK(order_text({.attempt = 7, .rank = 1, .workers = 2, .master = {"h", 1}}).starts_with("7 "));
 }
 
+TEST_CASE("an order of a pod of several ranks gives each of them its part, and nobody else's") {
+  const test::Scratch scratch;
+  const auto file = scratch.path() / "start";
+  write_order(file, order_text({.attempt = 1, .rank = 2, .workers = 3, .master = {"h", 2222}}));
+  Orders orders(file, std::nullopt, nothing_against, {.ranks = 8, .number = 5});
+  const auto received = orders.wait();
+  REQUIRE(received);
+  CHECK(received->order.rank == 21);
+  CHECK(received->order.workers == 24);
+  CHECK(received->order.master == HostPort{"h", 2222});
+  const TrainOrder pod = order_of_pod(received->order, 8);
+  CHECK((pod.rank == 2 && pod.workers == 3 && pod.attempt == 1));
+}
+
 TEST_CASE("an order that is torn, foreign or not of the job is refused, and waited on") {
   const std::string whole = "4 2 8 10.0.0.7:2222 end";
   CHECK(order_text({.attempt = 4, .rank = 2, .workers = 8, .master = {"10.0.0.7", 2222}}) == whole);
