@@ -32,15 +32,28 @@ std::string checked(const test::Output& out) {
   return out.out;
 }
 
+/// Workers that take steps of their own share a server's link out as TCP does, not evenly: how many
+/// steps all of them take together is what a job's time depends on. The time of a step at that
+/// rate.
+template <class Part>
+double of_own_steps(const Measurements& log, const Part& part) {
+  std::map<int, std::vector<double>> by_rank;
+  for (const StepRecord& s : log.steps)
+    if (s.step > 0) by_rank[s.rank].push_back(part(s));
+  double steps_a_second = 0;
+  for (auto& [rank, values] : by_rank) steps_a_second += 1 / median(std::move(values));
+  return static_cast<double>(by_rank.size()) / steps_a_second;
+}
+
 template <class Part>
 double of_steps(const test::Workspace& w, const Job& job, const std::string& out,
                 const Part& part) {
   const auto log = read_measurement_log(w.path(out) / "measurements.jsonl");
   if (!log) throw std::runtime_error(format(log.error()));
+  if (job.asynchronous()) return of_own_steps(*log, part);
   std::map<std::int64_t, double> longest;
   for (const StepRecord& s : log->steps)
-    if (s.step > 0 && (!job.asynchronous() || s.rank == 0))
-      longest[s.step] = std::max(longest[s.step], part(s));
+    if (s.step > 0) longest[s.step] = std::max(longest[s.step], part(s));
   std::vector<double> values;
   for (const auto& [step, value] : longest) values.push_back(value);
   return median(std::move(values));
