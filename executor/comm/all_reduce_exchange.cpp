@@ -222,7 +222,9 @@ ExchangeTimes AllReduceExchange::finish_step(std::int64_t step, double learning_
   const auto reduced = Clock::now();
   times.exposed_communication = reduced - backward_end;
   times.skipped = !apply(step, learning_rate);
-  times.apply = Clock::now() - reduced;
+  times.apply = Clock::now() - reduced - prepared_.agreeing();
+  times.communication += prepared_.agreeing();
+  times.exposed_communication += prepared_.agreeing();
   return times;
 }
 }  // namespace

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -24,9 +25,13 @@ class PreparedUpdate {
   template <class Update>
   bool make(const Step& step, const std::function<void()>& agree, Update update) {
     step_ = step;
+    const auto begin = std::chrono::steady_clock::now();
     if (agree) agree();
+    agreeing_ = std::chrono::steady_clock::now() - begin;
     return make_up(update);
   }
+  /// How long it took the ranks to agree, in the last make(): waiting for others, not work.
+  Seconds agreeing() const { return agreeing_; }
   /// GradientExchange::make_up_update().
   template <class Update>
   std::optional<ExchangeTimes> make_up_after_loss(Update update) {
@@ -41,11 +46,12 @@ class PreparedUpdate {
   template <class Update>
   bool make_up(Update update) {
     const Step step = *std::exchange(step_, {});
-    if (step.gradient_scale) update(step);
+    if (step.gradient_scale) update(step);  // what throws here leaves half of it
     return step.gradient_scale.has_value();
   }
 
   std::optional<Step> step_;
+  Seconds agreeing_{};
 };
 
 }  // namespace reckon

@@ -52,10 +52,15 @@ Seating seats_of_start(std::span<const StandingMember> there, const SeatingRules
   const int ranks = ranks_of_next(waiting, rules, first);
   Seating seating;
   seating.seats.assign(std::size_t(ranks), Seating::kNew);
+  // The seats of a start of another size hold other parts, where copies are shared out.
+  const auto holds_another = [&](int k) {
+    const StandingMember& m = there[std::size_t(k)];
+    return rules.part && m.of > 0 && rules.part(m.rank, m.of) != rules.part(m.rank, ranks);
+  };
   const auto keeps_rank = [&](int k) {
     if (ranks != rules.wanted || rank_of(k) < 0 || rank_of(k) >= ranks) return false;
     int& own = seating.seats[std::size_t(rank_of(k))];
-    if (own != Seating::kNew) return false;
+    if (own != Seating::kNew || holds_another(k)) return false;
     own = k;
     return true;
   };
@@ -64,7 +69,8 @@ Seating seats_of_start(std::span<const StandingMember> there, const SeatingRules
     const StandingMember& m = there[std::size_t(k)];
     return m.waits && m.of > 0 && rules.part(m.rank, m.of) == rules.part(seat, ranks);
   };
-  for (int seat = 0; rules.part && ranks != rules.wanted && seat < ranks; ++seat) {
+  for (int seat = 0; rules.part && seat < ranks; ++seat) {
+    if (seating.seats[std::size_t(seat)] != Seating::kNew) continue;
     const auto held = std::ranges::find_if(order, [&](int k) { return held_part_of(k, seat); });
     if (held == order.end()) continue;
     seating.seats[std::size_t(seat)] = *held;

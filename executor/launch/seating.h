@@ -44,10 +44,10 @@ struct Seating {
   std::vector<int> beside;  // places of those that stand by
   bool is_complete() const { return std::ranges::find(seats, kNew) == seats.end(); }
 };
-/// Those that waited in a rank keep it where the job is whole; else those that wait go before those
-/// that still start, by their ranks, and where the job shrinks to a seat of the part that they
-/// held. `first`: of the job, which waits for all ranks. In a later
-/// start of an elastic job whole copies of those that wait go on, if that is enough of them.
+/// Those that waited in a rank keep it where the job is whole, and it holds what they held; else
+/// they go to a seat that does. Those that wait go before those that still start, by their ranks.
+/// `first`: of the job, which waits for all ranks. In a later start of an elastic job whole copies
+/// of those that wait go on, if that is enough of them.
 Seating seats_of_start(std::span<const StandingMember> there, const SeatingRules& rules,
                        bool first);
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "executor/train/parameters.h"
 #include "sim/base/check.h"
@@ -58,11 +59,12 @@ std::vector<int> ranks_with(std::span<const RankOffer> offers, std::int64_t part
   return ranks;
 }
 
+/// Of those that a rank has made itself, the newest of which every part is held. What others have
+/// made up for counts where somebody has it: then all ranks had their sums.
 std::optional<std::int64_t> newest_whole(std::span<const RankOffer> offers) {
   std::vector<std::int64_t> candidates;
   for (const RankOffer& offer : offers)
-    for (const std::int64_t steps : offer.steps)
-      if (steps >= 0) candidates.push_back(steps);
+    if (offer.steps[0] >= 0) candidates.push_back(offer.steps[0]);
   std::ranges::sort(candidates, std::greater());
   for (const std::int64_t steps : candidates)
     if (std::ranges::none_of(offers, [&](const RankOffer& offer) {
@@ -70,6 +72,16 @@ std::optional<std::int64_t> newest_whole(std::span<const RankOffer> offers) {
         }))
       return steps;
   return std::nullopt;
+}
+
+/// The tensors of a part in an order that who sends and who receives them know.
+template <class Tensor>
+std::vector<const Tensor*> in_order(const std::vector<Tensor>& tensors) {
+  std::vector<const Tensor*> ordered;
+  for (const Tensor& t : tensors) ordered.push_back(&t);
+  std::ranges::sort(
+      ordered, {}, [](const Tensor* t) { return std::pair(t->slice.name, to_text(t->slice.box)); });
+  return ordered;
 }
 
 /// A part's way to a rank that has none.
@@ -132,21 +144,22 @@ std::optional<std::int64_t> share_held_state(Communicator& peers, Trainer& train
   if (!steps) return std::nullopt;
 
   const std::vector<RestoreTensor> targets = trainer.restore(*steps);
-  const HeldState::Version* held = own.has(own.needs, *steps) ? mine->with(*steps) : nullptr;
-  if (held != nullptr)
+  const HeldState::Version* held = mine != nullptr ? mine->with(*steps) : nullptr;
+  if (own.has(own.needs, *steps))
     for (const RestoreTensor& target : targets)
       std::ranges::copy(HeldState::of(held->tensors, target.slice).bytes, target.bytes.begin());
   for (const Transfer& way : transfers_of(offers, *steps)) {
     if (way.from == peers.rank())
-      for (const RestoreTensor& target : targets)
-        peers.send(HeldState::of(held->tensors, target.slice).bytes, way.to);
+      for (const HeldState::Tensor* tensor : in_order(held->tensors))
+        peers.send(tensor->bytes, way.to);
     if (way.to == peers.rank())
-      for (const RestoreTensor& target : targets) peers.receive(target.bytes, way.from);
+      for (const RestoreTensor* target : in_order(targets)) peers.receive(target->bytes, way.from);
   }
-  const std::int64_t first = mine != nullptr ? mine->versions_.front().steps : *steps + 1;
-  if (first > *steps || mine->part_ != own.needs) return steps;
-  // Behind an update of others all of this rank's passes of the step were over.
+  if (mine == nullptr || mine->part_ != own.needs) return steps;
+  const std::int64_t first = mine->versions_.front().steps;
   const bool before = first == *steps;
+  // Behind an update of others all of this rank's passes of the step were over.
+  if (!before && first + 1 != *steps) return steps;
   const auto& statistics = before ? mine->statistics_before_ : mine->statistics_;
   for (const StateTensor& place : trainer.statistics())
     trainer.set_statistic(place.slice.name, HeldState::of(statistics, place.slice).bytes);

@@ -64,7 +64,7 @@ class CudaCompute final : public Compute {
       : job_(job), of_worker_(peers.of_worker), device_(me.local_rank) {
     // Servers add up what the workers send.
     if (job.strategy.servers && of_worker_ == nullptr) return;
-    if (peers.membership != nullptr) watch(*peers.membership);
+    if (peers.membership != nullptr) watch(*peers.membership, me.local_rank);
     const std::string without = why_not_over_nccl(me, peers.all);
     const auto make_group = [this, nccl = without.empty(), device = me.local_rank](
                                 Communicator& hosts) -> std::unique_ptr<cuda::ReducingGroup> {
@@ -110,11 +110,12 @@ class CudaCompute final : public Compute {
   }
 
  private:
-  void watch(Membership& membership) {
+  void watch(Membership& membership, int device) {
     constexpr Seconds kToKnowWho{2};
     loss_.emplace(
         [&membership](std::function<void()> act) { membership.on_loss(std::move(act)); },
-        [&membership](const std::string& what) { return membership.lost_peer(what, kToKnowWho); });
+        [&membership](const std::string& what) { return membership.lost_peer(what, kToKnowWho); },
+        device);
   }
   /// All ranks use it, or none. Collective.
   static std::string why_not_over_nccl(const WorkerIdentity& me, Communicator& all) {
@@ -185,10 +186,13 @@ std::string device_libraries() {
 }
 
 std::unique_ptr<Compute> choose_device(const JobOptions& options, const PlannedWorkload& job,
-                                       const WorkerIdentity& me, const JobPeers& peers) {
+                                       const WorkerIdentity& me, const JobPeers& peers,
+                                       bool& on_device) {
+  on_device = false;
   if (options.device == DeviceWish::cpu) return nullptr;
   const std::optional<Refusal> mine = refusal(job, me);
   if (options.device == DeviceWish::cuda) {
+    on_device = !mine;
     if (!mine) return open(job, me, peers);
     const std::string text = "--device cuda: " + mine->why;
     if (mine->of_job) throw std::invalid_argument(text);
@@ -197,7 +201,8 @@ std::unique_ptr<Compute> choose_device(const JobOptions& options, const PlannedW
 #ifdef RECKON_WITH_CUDA
   std::int64_t refusals = mine ? 1 : 0;
   peers.all.all_reduce(std::span<std::int64_t>(&refusals, 1));
-  if (refusals == 0) return open(job, me, peers);
+  on_device = refusals == 0;
+  if (on_device) return open(job, me, peers);
   if (me.rank == 0 && (!mine || mine->of_job))
     print_error(fmt::format("reckon-worker: on the CPU: {}\n",
                             mine ? mine->why : "another rank has no device"));

@@ -58,8 +58,10 @@ struct JobPeers {
 /// is said on standard error. Devices exchange over NCCL, or where a rank has none through their
 /// hosts' memory, which rank 0 says.
 /// With --device cuda it throws instead: std::invalid_argument where the job is the reason,
-/// std::runtime_error where the machine is. All must outlive it.
+/// std::runtime_error where the machine is. All must outlive it. `on_device`: set once it is a
+/// device, which may then fail to open.
 std::unique_ptr<Compute> choose_device(const JobOptions& options, const PlannedWorkload& job,
-                                       const WorkerIdentity& me, const JobPeers& peers);
+                                       const WorkerIdentity& me, const JobPeers& peers,
+                                       bool& on_device);
 
 }  // namespace reckon::worker

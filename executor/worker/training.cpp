@@ -117,23 +117,35 @@ void hold_state(Stay& stay, Trainer& trainer) {
   if (!stay.keeps_state) return;
   try {
     stay.held.emplace(trainer);
-  } catch (const TrainingError&) {  // nothing that one could go on from
+  } catch (const std::exception&) {  // nothing that one could go on from
     stay.held.reset();
   }
 }
 
-/// One start: from meeting the others to the end, or until a peer is lost.
-int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIdentity& me,
-          std::optional<Socket> listener, Stay* stay) {
+/// What devices make of what a lost rank did not send says nothing, and they may meet it before the
+/// news comes.
+bool comes_to_know_loss(Membership* membership) {
+  constexpr Seconds kNews{2};
+  const auto until = std::chrono::steady_clock::now() + kNews;
+  while (membership != nullptr && std::chrono::steady_clock::now() < until) {
+    if (membership->knows_loss()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return false;
+}
+
+/// With peers that have met.
+int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorkload& job,
+               const WorkerIdentity& me, Stay* stay, bool& on_device) {
   const JobOptions& options = prepared.options;
   const Plan& plan = prepared.loaded.plan;
   const std::int64_t steps = options.steps ? std::min(*options.steps, job.steps) : job.steps;
-  const Peers peers = meet(options, job.strategy, me, prepared.secret, std::move(listener));
   const auto of_worker = ranks_of_own_worker(job.strategy, *peers.communicator);
   const auto compute = choose_device(options, job, me,
                                      {.all = *peers.communicator,
                                       .of_worker = of_worker.get(),
-                                      .membership = peers.membership.get()});
+                                      .membership = peers.membership.get()},
+                                     on_device);
   Workers workers(threads_of(options));
   const PlannedWorkload& planned = plan.only_job();
   const bool cut = cuts_the_model(job.strategy);
@@ -176,14 +188,15 @@ int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIden
     if (stay) stay->held.reset();
     trainer.train_until(steps, session.hooks());
     session.finish();
-  } catch (const std::exception& error) {
-    const bool lost = dynamic_cast<const CommError*>(&error) != nullptr;
-    if (!lost && !(compute && peers.membership && peers.membership->knows_loss())) throw;
+  } catch (const CommError&) {
     session.abandon();
     if (stay && started) hold_state(*stay, trainer);
-    if (lost) throw;
-    // What devices make of what a lost rank did not send says nothing of the training.
-    throw peers.membership->lost_peer(error.what(), Seconds{0});
+    throw;
+  } catch (const TrainingError&) {  // before an update
+    if (!on_device || !comes_to_know_loss(peers.membership.get())) throw;
+    session.abandon();
+    if (stay && started) hold_state(*stay, trainer);
+    throw;
   }
   // A pod that is told to end saves with all others; they go on when there is another in its place.
   const bool another_ends =
@@ -195,9 +208,26 @@ int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIden
   return session.stopped() ? kExitStoppedOnRequest : kTrained;
 }
 
+/// One start: from meeting the others to the end, or until a peer is lost.
+int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIdentity& me,
+          std::optional<Socket> listener, Stay* stay) {
+  const Peers peers =
+      meet(prepared.options, job.strategy, me, prepared.secret, std::move(listener));
+  bool on_device = false;
+  try {
+    return train_with(peers, prepared, job, me, stay, on_device);
+  } catch (const CommError&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (!on_device || !comes_to_know_loss(peers.membership.get())) throw;
+    throw peers.membership->lost_peer(error.what(), Seconds{0});
+  }
+}
+
 /// The part that an order gives this process.
-WorkerIdentity identity_by(const TrainOrder& order, WorkerIdentity me) {
+WorkerIdentity identity_by(const TrainOrder& order, WorkerIdentity me, bool of_a_pod) {
   me.rank = me.index = order.rank;
+  if (!of_a_pod) me.local_rank = order.rank;  // all ranks are on this machine
   me.role = order.rank == 0 ? Role::chief : Role::worker;
   me.workers = order.workers;
   me.master = order.master;
@@ -266,7 +296,7 @@ int train_as_told(const Prepared& prepared, WorkerIdentity me, std::optional<Soc
       auto received = stay.orders.wait();
       if (!received) return kExitStoppedOnRequest;
       options.began = std::chrono::steady_clock::now();
-      me = identity_by(received->order, me);
+      me = identity_by(received->order, me, pod);
       listener = std::move(received->listener);
       if (pod) print(part_line(received->order));
       if (me.rank != 0) lock.reset();

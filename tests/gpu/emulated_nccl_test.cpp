@@ -111,7 +111,7 @@ TEST_CASE("a lost rank ends what waits for NCCL, and no sum of that step is in t
   Losses losses;
   std::atomic<int> waiting{0}, told{0};
   on_ranks(kRanks, [&](Communicator& control) {
-    cuda::PeerLoss loss(losses.watch(), Losses::error);
+    cuda::PeerLoss loss(losses.watch(), Losses::error, 0);
     const auto nccl = cuda::make_nccl_communicator(control, 0, &loss);
     const bool lost = control.rank() == 2;
     std::vector<float> values(padded, 1), gradients(padded, 1);
@@ -158,7 +158,7 @@ TEST_CASE("who comes to meet over NCCL is freed when another is lost that has no
   Losses losses;
   std::atomic<bool> meets{false};
   on_ranks(2, [&](Communicator& control) {
-    cuda::PeerLoss loss(losses.watch(), Losses::error);
+    cuda::PeerLoss loss(losses.watch(), Losses::error, 0);
     if (control.rank() == 1) {
       std::array<std::byte, 128> id{};
       // It is there for what goes before: the ranks' seats and NCCL's id.

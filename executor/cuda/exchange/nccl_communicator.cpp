@@ -120,11 +120,11 @@ class Nccl final : public NcclCommunicator {
   void all_to_all(std::span<const float> send, std::span<float> receive) override {
     RECKON_CHECK(send.size() == receive.size());
     const std::size_t part = send.size() / static_cast<std::size_t>(size_);
-    ask_for_all("all-to-all", [&](ncclComm_t comm) {
+    ask_for_all("all-to-all", [&](ncclComm_t comm, const auto& note) {
       for (int r = 0; r < size_; ++r) {
         const std::size_t at = static_cast<std::size_t>(r) * part;
-        check_call(nccl_.send(send.data() + at, part, ncclFloat32, r, comm, stream_.get()));
-        check_call(nccl_.receive(receive.data() + at, part, ncclFloat32, r, comm, stream_.get()));
+        note(nccl_.send(send.data() + at, part, ncclFloat32, r, comm, stream_.get()));
+        note(nccl_.receive(receive.data() + at, part, ncclFloat32, r, comm, stream_.get()));
       }
     });
     wait("all-to-all");
@@ -182,14 +182,14 @@ class Nccl final : public NcclCommunicator {
       cuda::check(cudaMemcpyAsync(own.in.data(), own.out.data(), own.out.size(),
                                   cudaMemcpyDeviceToDevice, stream),
                   "own rows");
-    ask_for_all("swaps", [&](ncclComm_t comm) {
+    ask_for_all("swaps", [&](ncclComm_t comm, const auto& note) {
       for (int r = 0; r < size_; ++r) {
         const DeviceSwap& swap = with[static_cast<std::size_t>(r)];
         if (r == rank_) continue;
         if (!swap.out.empty())
-          check_call(nccl_.send(swap.out.data(), swap.out.size(), ncclUint8, r, comm, stream));
+          note(nccl_.send(swap.out.data(), swap.out.size(), ncclUint8, r, comm, stream));
         if (!swap.in.empty())
-          check_call(nccl_.receive(swap.in.data(), swap.in.size(), ncclUint8, r, comm, stream));
+          note(nccl_.receive(swap.in.data(), swap.in.size(), ncclUint8, r, comm, stream));
       }
     });
   }
@@ -200,10 +200,10 @@ class Nccl final : public NcclCommunicator {
   void queue_sums(std::span<const std::span<float>> ranges, cudaStream_t stream) override {
     cuda::check(cudaEventRecord(made_.get(), stream), "gradients");
     cuda::check(cudaStreamWaitEvent(stream_.get(), made_.get(), 0), "gradients");
-    ask_for_all("all-reduce", [&](ncclComm_t comm) {
+    ask_for_all("all-reduce", [&](ncclComm_t comm, const auto& note) {
       for (const std::span<float> range : ranges)
-        check_call(nccl_.all_reduce(range.data(), range.data(), range.size(), ncclFloat32, ncclSum,
-                                    comm, stream_.get()));
+        note(nccl_.all_reduce(range.data(), range.data(), range.size(), ncclFloat32, ncclSum, comm,
+                              stream_.get()));
     });
   }
   void join(cudaStream_t stream) override {
@@ -211,11 +211,7 @@ class Nccl final : public NcclCommunicator {
     cuda::check(cudaStreamWaitEvent(stream, summed_.get(), 0), "sums");
   }
   void check_peers(const char* what) override {
-    {
-      const std::lock_guard lock(handle_->mutex);
-      if (!handle_->lost) return;
-    }
-    throw_loss(what);
+    if (loss_ != nullptr && loss_->is_lost()) throw_loss(what);
   }
 
  private:
@@ -226,13 +222,13 @@ class Nccl final : public NcclCommunicator {
     ncclResult_t result = ncclSuccess;
     {
       const std::lock_guard lock(handle_->mutex);
-      if (!handle_->lost) result = call(handle_->get);
+      result = handle_->lost ? ncclRemoteError : call(handle_->get);
     }
     while (result == ncclInProgress) {
       std::this_thread::yield();
       check_peers(what);
       const std::lock_guard lock(handle_->mutex);
-      if (handle_->lost) continue;
+      if (handle_->lost) break;
       check_nccl(nccl_.get_async_error(handle_->get, &result), what);
     }
     check_peers(what);
@@ -242,14 +238,15 @@ class Nccl final : public NcclCommunicator {
   template <class Calls>
   void ask_for_all(const char* what, const Calls& calls) {
     ask(what, [&](ncclComm_t comm) {
-      check_call(nccl_.group_start());
-      calls(comm);
-      return nccl_.group_end();
+      ncclResult_t problem = ncclSuccess;  // the first; a group that is begun is always ended
+      const auto note = [&](ncclResult_t result) {
+        if (problem == ncclSuccess && result != ncclInProgress) problem = result;
+      };
+      check_nccl(nccl_.group_start(), what);
+      calls(comm, note);
+      const ncclResult_t ended = nccl_.group_end();
+      return problem != ncclSuccess ? problem : ended;
     });
-  }
-  /// Within a group, which begins when it ends.
-  void check_call(ncclResult_t result) const {
-    if (result != ncclInProgress) check_nccl(result, "group");
   }
   [[noreturn]] void throw_loss(const char* what) const {
     throw loss_->error(fmt::format("NCCL {}", what));

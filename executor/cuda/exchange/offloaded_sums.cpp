@@ -69,7 +69,9 @@ class OffloadedExchange final : public GradientExchange {
       times.exposed_communication = times.communication = begin - backward_end;
     }
     times.skipped = !apply(step, learning_rate);
-    times.apply = Clock::now() - begin;
+    times.apply = Clock::now() - begin - prepared_.agreeing();
+    times.communication += prepared_.agreeing();
+    times.exposed_communication += prepared_.agreeing();
     return times;
   }
 

@@ -1,5 +1,7 @@
 #include "executor/cuda/exchange/peer_loss.h"
 
+#include <cuda_runtime.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -14,15 +16,36 @@ namespace reckon::cuda {
 
 struct PeerLoss::State {
   std::mutex mutex;
-  std::condition_variable over;
-  bool lost = false, closed = false, gone = false;
+  std::condition_variable changed;
+  bool lost = false, closed = false, idle = false;
   std::vector<std::function<void()>> acts;
-  std::vector<std::thread> acting;
-  std::thread guarding;
+  int acting = 0;
+  std::vector<std::thread> threads;
+
+  /// With the mutex.
+  void begin(std::function<void()> act) {
+    ++acting;
+    threads.emplace_back([this, act = std::move(act)] {
+      act();
+      const std::lock_guard lock(mutex);
+      --acting;
+      changed.notify_all();
+    });
+  }
+
+  void end_waiting(int device) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return acting == 0; });
+    lock.unlock();
+    if (cudaSetDevice(device) == cudaSuccess) (void)cudaDeviceSynchronize();
+    lock.lock();
+    idle = true;
+    changed.notify_all();
+  }
 
   void guard(Seconds patience) {
     std::unique_lock lock(mutex);
-    if (over.wait_for(lock, patience, [this] { return gone; })) return;
+    if (changed.wait_for(lock, patience, [this] { return idle; })) return;
     print_error(
         "reckon-worker: error: a rank is lost, and the device does not stop waiting for it: this "
         "process ends, so that another can take its place\n");
@@ -31,39 +54,42 @@ struct PeerLoss::State {
 };
 
 PeerLoss::PeerLoss(const std::function<void(std::function<void()> act)>& watch,
-                   std::function<CommError(const std::string& what)> error, Seconds patience)
+                   std::function<CommError(const std::string& what)> error, int device,
+                   Seconds patience)
     : state_(std::make_shared<State>()), error_(std::move(error)) {
-  watch([weak = std::weak_ptr(state_), patience] {
-    const auto state = weak.lock();
-    if (!state) return;
-    const std::lock_guard lock(state->mutex);
-    if (state->closed) return;
-    state->lost = true;
-    state->guarding = std::thread([state = state.get(), patience] { state->guard(patience); });
-    for (auto& act : std::exchange(state->acts, {})) state->acting.emplace_back(std::move(act));
+  watch([weak = std::weak_ptr(state_), device, patience] {
+    const auto shared = weak.lock();
+    if (!shared) return;
+    const std::lock_guard lock(shared->mutex);
+    if (shared->closed) return;
+    shared->lost = true;
+    State* const state = shared.get();  // whose threads are over before it is gone
+    for (auto& act : std::exchange(state->acts, {})) state->begin(std::move(act));
+    if (state->acting == 0) return;  // nothing can hang
+    state->threads.emplace_back([state, device] { state->end_waiting(device); });
+    state->threads.emplace_back([state, patience] { state->guard(patience); });
   });
 }
 
 PeerLoss::~PeerLoss() {
-  std::vector<std::thread> acting;
+  std::vector<std::thread> threads;
   {
     const std::lock_guard lock(state_->mutex);
     state_->closed = true;
-    acting = std::move(state_->acting);
+    threads = std::move(state_->threads);
   }
-  for (std::thread& one : acting) one.join();  // within the guard's patience
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->gone = true;
-  }
-  state_->over.notify_all();
-  if (state_->guarding.joinable()) state_->guarding.join();
+  for (std::thread& one : threads) one.join();  // within the guard's patience
+}
+
+bool PeerLoss::is_lost() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->lost;
 }
 
 void PeerLoss::on_loss(std::function<void()> act) const {
   const std::lock_guard lock(state_->mutex);
   if (state_->lost)
-    state_->acting.emplace_back(std::move(act));
+    state_->begin(std::move(act));
   else
     state_->acts.push_back(std::move(act));
 }

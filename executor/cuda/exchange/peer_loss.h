@@ -9,19 +9,22 @@
 namespace reckon::cuda {
 
 /// How a rank learns that another is lost while its device waits for it: NCCL waits for ever, so
-/// what waits has to be ended from elsewhere. Where that does not free the rank in time, the
-/// process ends with kExitLostPeer, and somebody else takes its place.
+/// what waits has to be ended from elsewhere. Where that does not leave the device idle in time,
+/// the process ends with kExitLostPeer, and somebody else takes its place.
 class PeerLoss {
  public:
   /// `watch`: calls `act` from another thread once a rank is lost (Membership::on_loss()); `error`:
-  /// the loss, as it ended `what` (Membership::lost_peer()). `patience`: from a loss to the end of
-  /// this object.
+  /// the loss, as it ended `what` (Membership::lost_peer()). `patience`: from a loss until all that
+  /// on_loss() was given has returned and `device` has nothing to do any more.
   PeerLoss(const std::function<void(std::function<void()> act)>& watch,
-           std::function<CommError(const std::string& what)> error, Seconds patience = kPatience);
+           std::function<CommError(const std::string& what)> error, int device,
+           Seconds patience = kPatience);
   ~PeerLoss();
   PeerLoss(const PeerLoss&) = delete;
   PeerLoss& operator=(const PeerLoss&) = delete;
 
+  /// Before anything is ended: what devices make from then on may be of what never came.
+  bool is_lost() const;
   /// Calls `act` in a thread of its own, so that none waits for another's end: what one
   /// communicator's end waits for may be another's. Once this object is gone it does not begin.
   void on_loss(std::function<void()> act) const;

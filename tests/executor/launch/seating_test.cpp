@@ -168,3 +168,19 @@ TEST_CASE("where a job of shared copies shrinks, each goes on with the part that
   CHECK(left[std::size_t(again.seats[0])].rank == 2);  // somebody has to
   CHECK(left[std::size_t(again.seats[1])].rank == 1);
 }
+
+TEST_CASE("where a job of shared copies grows, nobody gives up the part that it holds") {
+  PlannedWorkload job;
+  job.strategy.kind = StrategyKind::model_parallel;
+  job.strategy.workers = 4;
+  job.strategy.layout = {.data = 2, .pipeline = 2};
+  job.restart = {.kind = RestartKind::elastic, .min_workers = 2};
+  const SeatingRules rules = seating_rules(job, 0, Seated::ranks);
+  // Of two, ranks 0 and 1 are the two stages; of four, 0 and 1 are the first stage of both copies.
+  const std::vector<StandingMember> there{
+      {.rank = 0, .of = 2, .waits = true}, {.rank = 1, .of = 2, .waits = true}, kReady, kReady};
+  const Seating next = seats_of_start(there, rules, false);
+  REQUIRE(next.is_complete());
+  CHECK(next.seats[0] == 0);
+  CHECK(next.seats[2] == 1);
+}

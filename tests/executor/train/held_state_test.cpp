@@ -208,6 +208,26 @@ TEST_CASE("copies that several ranks share out go on to the bit, whichever updat
   CHECK(held_at_once + agreed_on_some > 2);
 }
 
+TEST_CASE("a job that grows gives each rank its part, also from ranks that now need another") {
+  const auto small =
+      under(small_job(parallel_gpt2(), Optimizer::adamw, 1e-3, 8), {.pipeline = 2}, 2);
+  const auto whole =
+      under(small_job(parallel_gpt2(), Optimizer::adamw, 1e-3, 8), {.data = 2, .pipeline = 2}, 2);
+  std::vector<HeldRank> left(2);
+  start_of(small, 3, left, 40);
+  REQUIRE((left[0].held && left[1].held));
+  std::vector<HeldRank> grown(4);
+  for (std::size_t k = 0; k < 2; ++k) grown[k].held = left[k].held;  // rank 1 was the second stage
+  start_of(whole, 3, grown);
+  for (const HeldRank& rank : grown) {
+    CHECK(rank.goes_on_from == grown[0].goes_on_from);
+    CHECK(rank.goes_on_from.has_value());
+    CHECK_FALSE(rank.parameters.empty());
+  }
+  CHECK((grown[0].parameters == grown[1].parameters));
+  CHECK((grown[2].parameters == grown[3].parameters));
+}
+
 TEST_CASE("a part of the model that nobody holds is not made up: the checkpoint has it") {
   const PlannedWorkload job =
       under(small_job(parallel_gpt2(), Optimizer::adamw, 1e-3, 8), {.data = 2, .tensor = 2}, 4);
