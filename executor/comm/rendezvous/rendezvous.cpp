@@ -30,17 +30,20 @@ bool is_numeric(const std::string& host) {
          inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
 }
 
+/// The process of the attempt before may still be on its way out.
+Deadline patience_with_before(const RendezvousOptions& options) {
+  constexpr double kShare = 0.25;
+  return Deadline::after(options.attempt > 0 ? options.deadline * kShare : Seconds{});
+}
+
 /// An address is listened at; a name may mean another address here than elsewhere (127.0.1.1 in
 /// Debian's /etc/hosts) or a service in front of us, so there we listen where rank 0 was said to be
 /// reached, else everywhere.
 Socket listen_at_master(const RendezvousOptions& options) {
   HostPort at = options.master;
   if (!is_numeric(at.host) && at.host != "localhost") at.host = options.address;
-  // The process of the attempt before may still be on its way out.
   constexpr Seconds kPause = 50ms;
-  constexpr double kShare = 0.25;
-  const Deadline patience =
-      Deadline::after(options.attempt > 0 ? options.deadline * kShare : Seconds{});
+  const Deadline patience = patience_with_before(options);
   while (true) {
     try {
       return listen_on(at);
@@ -135,23 +138,35 @@ void Membership::send(RendezvousMessage kind, std::span<const std::byte> payload
   send_message(*master_, std::uint16_t(kind), std::uint32_t(options_.rank), 0, payload, deadline);
 }
 
-void Membership::register_with_master() {
+Message Membership::say_hello(Deadline deadline) {
+  master_ = connect_to_master(deadline);
+  const std::string own = master_->socket().local().host;
+  Hello hello{.attempt = options_.attempt, .size = options_.size};
+  hello.member = {.rank = options_.rank,
+                  .role = options_.role,
+                  .address = {options_.address.empty() ? own : options_.address, options_.port},
+                  .host = machine_name(),
+                  .process = getpid()};
+  send(RendezvousMessage::hello, encode(hello), deadline);
   // The coordinator names who is missing at the deadline: wait for its word a little longer.
   constexpr Seconds kForTheWord{2};
+  return receive_message(*master_, kRendezvousMessageLimit,
+                         Deadline::after(deadline.left() + kForTheWord));
+}
+
+void Membership::register_with_master() {
   const Deadline deadline = Deadline::after(options_.deadline);
+  const Deadline patience = patience_with_before(options_);
   constexpr Seconds kPause = 100ms;
   while (true) {
-    master_ = connect_to_master(deadline);
-    const std::string own = master_->socket().local().host;
-    Hello hello{.attempt = options_.attempt, .size = options_.size};
-    hello.member = {.rank = options_.rank,
-                    .role = options_.role,
-                    .address = {options_.address.empty() ? own : options_.address, options_.port},
-                    .host = machine_name(),
-                    .process = getpid()};
-    send(RendezvousMessage::hello, encode(hello), deadline);
-    const Message answer = receive_message(*master_, kRendezvousMessageLimit,
-                                           Deadline::after(deadline.left() + kForTheWord));
+    Message answer;
+    try {
+      answer = say_hello(deadline);
+    } catch (const SocketError& error) {
+      if (error.kind != SocketError::Kind::closed || coordinator_ || patience.passed()) throw;
+      std::this_thread::sleep_for(kPause);
+      continue;
+    }
     const auto kind = RendezvousMessage(answer.head.kind);
     if (kind == RendezvousMessage::members) {
       members_ = decode_members(answer.payload);

@@ -92,6 +92,7 @@ class Membership {
  private:
   Membership(RendezvousOptions options, std::unique_ptr<Coordinator> coordinator);
   void register_with_master();
+  Message say_hello(Deadline deadline);
   Channel connect_to_master(Deadline deadline) const;
   void send(RendezvousMessage kind, std::span<const std::byte> payload, Deadline deadline);
   Message next_message(Deadline deadline);
