@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "executor/comm/job.h"
+#include "executor/comm/rendezvous/handshake.h"
 
 namespace {
 using namespace reckon;
@@ -142,6 +143,26 @@ TEST_CASE(
                           .master = master,
                           .deadline = Seconds{0.3}};
   CHECK_THROWS_WITH(Membership::join(early), Catch::Contains("attempt 1 still holds"));
+}
+
+TEST_CASE("a rank that meets rank 0 of the attempt before on its way out asks again") {
+  LocalJob job(2);
+  job.options.attempt = 3;
+  const auto outcomes = run_processes(2, [&](int rank) -> std::string {
+    if (rank == 0) {  // as the one before: it proves itself, and is gone
+      const Socket before = accept_one(job.listener, Deadline::after(Seconds{20})).value();
+      AcceptorHandshake handshake(job.options.secret, {Listening::As::coordinator, 0},
+                                  random_nonce());
+      while (handshake.wanted() > 0) {
+        std::vector<std::byte> bytes(handshake.wanted());
+        receive_all(before, bytes, Deadline::after(Seconds{20}));
+        send_all(before, handshake.take(bytes), Deadline::after(Seconds{20}));
+      }
+    }
+    return list_of(*job.join(rank));
+  });
+  CHECK(outcomes[0].output == "0 0 0\n1 0 0\n");
+  CHECK(outcomes[1].output == outcomes[0].output);
 }
 
 TEST_CASE("a stranger that speaks another protocol disturbs nobody") {
