@@ -28,8 +28,7 @@ SeatingRules seating_rules(const PlannedWorkload& job, int spares, Seated who) {
     Layout smaller = l;
     smaller.data = static_cast<int>(seats * ranks_of_seat / l.replica());
     const RankPlace place = place_of_rank(smaller, seat * ranks_of_seat);
-    const int expert = place.data % std::max(1, l.expert);
-    return (place.pipeline * std::max(1, l.expert) + expert) * l.tensor + place.tensor;
+    return (place.pipeline * l.expert + place.expert(l)) * l.tensor + place.tensor;
   };
   const bool parts = copies_hold_all(job) && (l.replica() > 1 || l.expert > 1);
   return {.kind = job.restart->kind,

@@ -182,6 +182,10 @@ int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorklo
                   of_worker.get(), *training.exchange, trainer, steps, name);
   if (stay) session.obeys(stay->orders, !stay->keeps_state);
   bool started = false;
+  const auto leave = [&] {  // a peer is lost
+    session.abandon();
+    if (stay && started) hold_state(*stay, trainer);
+  };
   try {
     session.start(stay && stay->keeps_state, stay && stay->held ? &*stay->held : nullptr);
     started = true;
@@ -189,13 +193,10 @@ int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorklo
     trainer.train_until(steps, session.hooks());
     session.finish();
   } catch (const CommError&) {
-    session.abandon();
-    if (stay && started) hold_state(*stay, trainer);
+    leave();
     throw;
   } catch (const TrainingError&) {  // before an update
-    if (!on_device || !comes_to_know_loss(peers.membership.get())) throw;
-    session.abandon();
-    if (stay && started) hold_state(*stay, trainer);
+    if (on_device && comes_to_know_loss(peers.membership.get())) leave();
     throw;
   }
   // A pod that is told to end saves with all others; they go on when there is another in its place.

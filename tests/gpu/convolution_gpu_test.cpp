@@ -124,7 +124,7 @@ TEMPLATE_TEST_CASE("convolutions without patches are their definition", "", Bf16
   const ConvolutionCase c = convolution_case();
   const Operands<E> in(c);
   const gpu::ConvolutionShape& s = in.s;
-  if (!gpu::implicit_convolution_takes(s)) return;  // a device older than the instructions
+  require_device_that(gpu::implicit_convolution_takes(s));
   const std::int64_t channels = s.window.channels;
   Totals y(in.dy.values.size());
   for (std::size_t i = 0; i < in.dy.values.size(); ++i)
@@ -155,7 +155,7 @@ TEMPLATE_TEST_CASE("the input's gradient of a convolution without patches is its
   const bool accumulate = GENERATE(false, true);
   const Operands<E> in(c);
   const gpu::ConvolutionShape& s = in.s;
-  if (!gpu::implicit_convolution_takes(s)) return;
+  require_device_that(gpu::implicit_convolution_takes(s));
   Totals dx(in.x.values.size());
   if (accumulate)
     for (std::size_t i = 0; i < dx.sum.size(); ++i)
@@ -178,7 +178,7 @@ TEMPLATE_TEST_CASE("the weights' gradient of a convolution without patches is it
   using E = TestType;
   const Operands<E> in(convolution_case());
   const gpu::ConvolutionShape& s = in.s;
-  if (!gpu::implicit_convolution_takes(s)) return;
+  require_device_that(gpu::implicit_convolution_takes(s));
   const std::int64_t channels = s.window.channels;
   Totals dw(in.weight.values.size());
   for (std::size_t i = 0; i < dw.sum.size(); ++i) dw.add(static_cast<std::int64_t>(i), 0.5);
@@ -210,7 +210,7 @@ TEMPLATE_TEST_CASE("a weight that is no number shows where its tap lies outside 
   const auto first_of_filter_1 = static_cast<std::size_t>(c.s.window.channels * c.s.points());
   weight[first_of_filter_1] = from_float<E>(NAN);  // its tap is the corner
   const Operands<E> in(c, weight);
-  if (!gpu::implicit_convolution_takes(c.s)) return;
+  require_device_that(gpu::implicit_convolution_takes(c.s));
   const DeviceArray<E> d_y(in.dy.values.size());
   finish(gpu::convolution_forward(c.s, in.d_x.data, in.d_weight.data, in.d_bias.data, d_y.data,
                                   nullptr));
@@ -221,7 +221,7 @@ TEMPLATE_TEST_CASE("a weight that is no number shows where its tap lies outside 
 TEST_CASE("convolutions without patches leave what is too large for places of 32 bits") {
   require_device();
   gpu::ConvolutionShape s{{1, 64, 56, 56, 3, 3, 1, 1, 1}, 64};
-  if (!gpu::implicit_convolution_takes(s)) return;
+  require_device_that(gpu::implicit_convolution_takes(s));
   s.window.batch = 8192;  // 1.6 G elements
   CHECK_FALSE(gpu::implicit_convolution_takes(s));
   s = {{1, 1, 64, 64, 33, 33, 1, 0, 0}, 1};  // 1,089 points

@@ -107,7 +107,7 @@ struct Compared {
 
 TEST_CASE("convolutions with patches and without agree") {
   require_device();
-  if (!gpu::implicit_convolution_takes({})) return;  // a device older than the instructions
+  require_device_that(gpu::implicit_convolution_takes({}));
   const Compared c = GENERATE(Compared{9, {3, 24, 7, 7, 2, 3}}, Compared{7, {16, 32, 3, 3, 1, 1}},
                               Compared{7, {16, 72, 3, 3, 2, 1}}, Compared{6, {24, 8, 1, 1, 2, 0}});
   const LayerGeometry g = convolution_geometry(c.op, 2, c.size);
@@ -128,7 +128,7 @@ TEST_CASE("convolutions with patches and without agree") {
 
 TEST_CASE("what times convolutions with patches and without runs") {
   require_device();
-  if (!gpu::implicit_convolution_takes({})) return;
+  require_device_that(gpu::implicit_convolution_takes({}));
   cuda::Products products(nullptr);
   const DeviceBench bench{nullptr, products, "a device", {Seconds{1e-3}, 2, 3}};
   const std::string row = compare_ways({8, 8, 3, 3, 1, 1}, 1, 5, bench);
@@ -138,7 +138,7 @@ TEST_CASE("what times convolutions with patches and without runs") {
 // For tests/gpu/run: decides from how many outputs on patches are written.
 TEST_CASE("ResNet-50's convolutions are timed with patches and without", "[.convolutions]") {
   require_device();
-  if (!gpu::implicit_convolution_takes({})) return;
+  require_device_that(gpu::implicit_convolution_takes({}));
   cuda::Products products(nullptr);
   const DeviceBench bench{nullptr, products, "a device", {Seconds{0.02}, 3, 10}};
   const std::int64_t batch = 64;

@@ -19,6 +19,11 @@ inline void require_device() {
     skip_test(std::string("no CUDA device: ") + cudaGetErrorString(status));
 }
 
+/// Of kernels on tensor cores, which take what they are asked about on a device that has them.
+inline void require_device_that(bool takes) {
+  if (!takes) skip_test("the device is older than the instructions (sm_80)");
+}
+
 inline void finish(cudaError_t status) {
   REQUIRE(std::string(cudaGetErrorString(status)) == cudaGetErrorString(cudaSuccess));
   REQUIRE(cudaDeviceSynchronize() == cudaSuccess);

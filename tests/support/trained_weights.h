@@ -1,4 +1,7 @@
 #pragma once
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
 #include <filesystem>
 #include <span>
 #include <vector>
@@ -22,6 +25,15 @@ inline std::vector<float> trained_weights(const std::filesystem::path& file) {
 /// Of a run of `reckon run --out DIRECTORY` that has ended.
 inline std::vector<float> weights_of_run(const std::filesystem::path& directory) {
   return trained_weights(directory / "model.safetensors");
+}
+
+/// Of two networks' weights that belong together: the largest difference of any.
+inline double largest_apart(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, std::abs(double{a[i]} - double{b[i]}));
+  return worst;
 }
 
 }  // namespace reckon

@@ -30,7 +30,7 @@ class PeerLoss {
   void on_loss(std::function<void()> act) const;
   CommError error(const std::string& what) const { return error_(what); }
 
-  /// An abort takes NCCL a second, and some versions hang in it.
+  /// As long as pods have to meet again. An abort may hang: NVIDIA/nccl issues 549, 829 and 1013.
   static constexpr Seconds kPatience{60};
 
  private:

@@ -131,7 +131,7 @@ class PatchesRunner : public DeviceRunner<E> {
         out_(op.out),
         taps_(op.kernel_h * op.kernel_w),
         // Rows that begin at 16 bytes: products over them are several times as fast.
-        patch_((op.in * taps_ + 7) / 8 * 8),
+        patch_(gpu::ConvolutionShape{window_, op.out}.patch()),
         points_(window_.out_height() * window_.out_width()),
         rows_(g.batch * points_) {
     if (pointwise()) return;

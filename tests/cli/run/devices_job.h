@@ -79,6 +79,32 @@ inline bool saved(const Workspace& w, const std::string& out, std::int64_t step)
                              [&](const CheckpointSet& s) { return s.complete && s.step >= step; });
 }
 
+/// Kills the last of four ranks of a running job behind step 20, and waits for the job's end, which
+/// is a good one. The processes by rank, before the loss and once it has gone on.
+struct LostLastRank {
+  std::vector<pid_t> before, behind;
+  bool outlives(std::size_t rank) const {
+    return std::ranges::find(behind, before[rank]) != behind.end();
+  }
+};
+inline LostLastRank lose_last_rank(const Workspace& w, BackgroundJob& job) {
+  LostLastRank seen;
+  REQUIRE(job.wait_for([&] {
+    seen.before = job.workers();
+    return saved(w, "run", 20) && seen.before.size() == 4;
+  }));
+  const std::size_t runs = devices_records(w, "run").runs.size();
+  ::kill(seen.before[3], SIGKILL);
+  job.wait_for([&] {
+    seen.behind = job.workers();
+    return devices_records(w, "run").runs.size() > runs;
+  });
+  const int code = job.code();
+  INFO(job.errors());
+  REQUIRE(code == 0);
+  return seen;
+}
+
 template <class There>
 inline bool wait_for_that(There there) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(120);

@@ -76,16 +76,9 @@ TEST_CASE("mirrored over the devices of one worker needs nobody else, and a layo
   const auto expected = devices_run(w, "one.yaml", "one");
   // Other orders of sums [tests/executor/train/zero_test.cpp].
   constexpr double kBound = 10 * 0.01 * 10 * 16 * 0x1p-24 * 100;
-  const auto close = [&](const std::vector<float>& weights) {
-    REQUIRE(weights.size() == expected.size());
-    double worst = 0;
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      worst = std::max(worst, std::abs(double{weights[i]} - double{expected[i]}));
-    CHECK(worst < kBound);
-  };
   const auto mirrored = devices_run(w, "mirrored.yaml", "mirrored");
-  close(mirrored);
-  close(devices_run(w, "tensor.yaml", "tensor"));
+  CHECK(largest_apart(mirrored, expected) < kBound);
+  CHECK(largest_apart(devices_run(w, "tensor.yaml", "tensor"), expected) < kBound);
   // Started by hand it has nobody to meet, and needs no secret.
   const Output alone = w.run_shell(kWorker + "mirrored.yaml --threads 1 --out alone");
   INFO(alone.out << alone.err);
@@ -101,25 +94,9 @@ TEST_CASE("with one of its ranks a worker is lost, and all of its ranks are star
   w.write("job.yaml", devices_job(strategy, 2, 120, "  restart: {kind: in_place}\n"));
   const auto expected = devices_run(w, "job.yaml", "straight");
   BackgroundJob job(w, "job.yaml", "run", kDevicesRun);
-  std::vector<pid_t> before, behind;
-  REQUIRE(job.wait_for([&] {
-    before = job.workers();
-    return saved(w, "run", 20) && before.size() == 4;
-  }));
-  const std::size_t runs = devices_records(w, "run").runs.size();
-  ::kill(before[3], SIGKILL);
-  job.wait_for([&] {
-    behind = job.workers();
-    return devices_records(w, "run").runs.size() > runs;
-  });
-  const int code = job.code();
-  INFO(job.errors());
-  REQUIRE(code == 0);
-  const auto lives = [&](std::size_t rank) {
-    return std::ranges::find(behind, before[rank]) != behind.end();
-  };
-  CHECK((lives(0) && lives(1)));  // of the other worker
-  CHECK_FALSE((lives(2) || lives(3)));
+  const LostLastRank seen = lose_last_rank(w, job);
+  CHECK((seen.outlives(0) && seen.outlives(1)));  // of the other worker
+  CHECK_FALSE((seen.outlives(2) || seen.outlives(3)));
   const Measurements read = devices_records(w, "run");
   REQUIRE(read.interruptions.size() == 1);
   CHECK(read.interruptions[0].rank == 3);

@@ -59,14 +59,6 @@ std::vector<float> run_to_end(const Workspace& w, const std::string& file, const
   return weights_of_run(w.path(out));
 }
 
-double largest(const std::vector<float>& a, const std::vector<float>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    worst = std::max(worst, std::abs(double{a[i]} - double{b[i]}));
-  return worst;
-}
-
 /// Each layout's weights after 10 steps are one process's, and its records are whole.
 void check_against_one(const Family& family,
                        const std::vector<std::pair<std::string, int>>& layouts) {
@@ -82,7 +74,7 @@ void check_against_one(const Family& family,
     INFO(family.name << " " << strategy);
     const std::string name = "layout" + std::to_string(number++);
     w.write(name + ".yaml", job_text(family, strategy, workers, kSteps));
-    CHECK(largest(run_to_end(w, name + ".yaml", name), expected) < kBound);
+    CHECK(largest_apart(run_to_end(w, name + ".yaml", name), expected) < kBound);
     const auto read = read_measurement_log(w.path(name) / "measurements.jsonl");
     REQUIRE(read);
     StepWaits all;
@@ -183,7 +175,8 @@ TEST_CASE("a run stops under one layout and goes on under another") {
   CHECK(code == 0);
   const auto straight = run_to_end(w, "from.yaml", "straight");
   // 40 steps, as above.
-  CHECK(largest(weights_of_run(w.path("run")), straight) < 40 * 0.01 * 10 * 16 * 0x1p-24 * 100);
+  CHECK(largest_apart(weights_of_run(w.path("run")), straight) <
+        40 * 0.01 * 10 * 16 * 0x1p-24 * 100);
 }
 
 TEST_CASE("layouts that the worker does not run are refused with what to do") {

@@ -52,14 +52,6 @@ std::vector<float> undisturbed(const Workspace& w, const std::string& file,
   return restart_weights(w, out);
 }
 
-double largest_apart(const std::vector<float>& a, const std::vector<float>& b) {
-  REQUIRE(a.size() == b.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    worst = std::max(worst, std::abs(double{a[i]} - double{b[i]}));
-  return worst;
-}
-
 /// Other orders of sums [tests/executor/train/zero_test.cpp].
 double bound_of(int steps) { return steps * 0.01 * 10 * 24 * 0x1p-24 * 100; }
 

@@ -24,6 +24,11 @@ bool ClusterGang::is_told(const Member& m) const {
          (own || m.pod->order.order->workers <= rules_.wanted);
 }
 
+/// A number alone, as an older launcher wrote it, is of a start of all.
+int ClusterGang::ranks_of_order(const PodView& pod) const {
+  return pod.order.own_part ? rules_.wanted : pod.order.order->workers;
+}
+
 ClusterGang::Member* ClusterGang::with_rank(int rank) {
   const auto found = std::ranges::find(members_, rank, &Member::rank);
   return found != members_.end() ? &*found : nullptr;
@@ -36,7 +41,7 @@ bool ClusterGang::take_up_start() {
   for (Member& m : members_) {
     if (!is_told(m) || with_rank(m.pod->ordered_rank()) != nullptr) continue;
     m.rank = m.pod->ordered_rank();
-    ranks = m.pod->order.own_part ? rules_.wanted : m.pod->order.order->workers;
+    ranks = ranks_of_order(*m.pod);
   }
   if (ranks == 0) return false;
   std::vector<int> missing;
@@ -95,11 +100,8 @@ bool ClusterGang::choose_ranks() {
     if (!m.is_there()) continue;
     const bool was_in = !first && m.pod->start() == last;
     const int place = keeps_places && int(k) < rules_.wanted ? int(k) : -1;
-    const bool own_part = was_in && m.pod->order.own_part;
     there.push_back({.rank = was_in ? m.pod->ordered_rank() : place,
-                     .of = !was_in    ? 0
-                           : own_part ? rules_.wanted
-                                      : m.pod->order.order->workers,
+                     .of = was_in ? ranks_of_order(*m.pod) : 0,
                      .waits = was_in || m.waits || !is_followed(k)});
     whose.push_back(&m);
   }

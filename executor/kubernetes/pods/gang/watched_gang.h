@@ -89,6 +89,7 @@ class ClusterGang {
   // orders.cpp: who has which rank in it, and what pods are told
   void seat();
   bool is_told(const Member& m) const;
+  int ranks_of_order(const PodView& pod) const;
   bool take_up_start();
   bool completes(const std::vector<int>& missing);
   bool choose_ranks();
