@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <ranges>
 #include <set>
 #include <span>
 #include <utility>
@@ -88,11 +90,21 @@ bool StandingProcesses::could_grow() const {
 
 void StandingProcesses::regroup() { told_ = send_regroup(seats_.front()->orders.get()); }
 
+std::span<const std::shared_ptr<WatchedProcess>> StandingProcesses::ranks_with(int rank) const {
+  return std::span(seats_).subspan(std::size_t(rank / of_worker_ * of_worker_),
+                                   std::size_t(of_worker_));
+}
+
 std::int64_t StandingProcesses::held_steps() const {
-  std::int64_t most = 0;
-  for (const auto& p : seats_)
-    if (p->waits()) most = std::max(most, p->last->step);
-  return most;
+  std::map<int, std::int64_t> of_part;
+  for (int rank = 0; rank < seats(); ++rank) {
+    std::int64_t& most = of_part[rules_.part ? rules_.part(rank, seats()) : 0];
+    const auto& process = seats_[std::size_t(rank)];
+    const auto ended = [](const auto& p) { return p->end.has_value(); };
+    if (process->waits() && std::ranges::none_of(ranks_with(rank), ended))
+      most = std::max(most, process->last->step);
+  }
+  return std::ranges::min(of_part | std::views::values);
 }
 
 int spare_processes(const Plan& plan) {

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "executor/launch/gang.h"
@@ -31,7 +32,8 @@ class StandingProcesses {
   bool could_grow() const;
   /// Tells them to leave the mesh behind a step, once a start.
   void regroup();
-  /// Most optimizer steps that a process which waits has in its memory; 0: none has any.
+  /// Of a start: the steps from which those that wait can go on with what they have in memory, each
+  /// part of the model in one of them at least; 0: they cannot.
   std::int64_t held_steps() const;
   /// As many can be there at once.
   int most() const { return rules_.most(); }
@@ -43,6 +45,8 @@ class StandingProcesses {
 
   /// A worker goes with any of its ranks, as a pod does.
   void end_broken_workers();
+  /// All ranks of its worker.
+  std::span<const std::shared_ptr<WatchedProcess>> ranks_with(int rank) const;
 
   const PlannedWorkload& job_;
   int of_worker_ = 1;  // ranks

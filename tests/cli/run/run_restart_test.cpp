@@ -72,21 +72,21 @@ std::size_t in_common(const std::vector<pid_t>& a, const std::vector<pid_t>& b) 
       std::ranges::count_if(a, [&](pid_t id) { return std::ranges::find(b, id) != b.end(); }));
 }
 
-/// Kills a worker of the running job when it has saved step 20, waits until it has gone on beyond
+/// Kills workers of the running job when it has saved step 20, waits until it has gone on beyond
 /// that and ended. Returns who was there before and behind the loss.
 struct LossSeen {
   std::vector<pid_t> before, behind;
   int stood_by = 0;  // of those behind it: were started to stand by
 };
-LossSeen lose_one(const Workspace& w, BackgroundJob& job, const std::string& out,
-                  std::size_t processes, std::size_t killed) {
+LossSeen lose(const Workspace& w, BackgroundJob& job, const std::string& out,
+              std::size_t processes, const std::vector<std::size_t>& killed) {
   LossSeen seen;
   REQUIRE(job.wait_for([&] {
     seen.before = job.workers();
     return has_set_of(w, out, 20) && seen.before.size() == processes;
   }));
   const std::size_t runs = records_of(w, out).runs.size();
-  ::kill(seen.before.at(killed), SIGKILL);
+  for (const std::size_t rank : killed) ::kill(seen.before.at(rank), SIGKILL);
   job.wait_for([&] {
     if (records_of(w, out).runs.size() <= runs) return false;
     seen.behind = job.workers();
@@ -108,7 +108,7 @@ TEST_CASE("in place: the healthy process stays, and what peers hold is not done 
   BackgroundJob job(w, "job.yaml", "run", kStaysRun);
   // Rank 0 too: the others hold the state, and who takes its place gets it from them.
   const std::size_t killed = GENERATE(0u, 2u);
-  const LossSeen seen = lose_one(w, job, "run", 3, killed);
+  const LossSeen seen = lose(w, job, "run", 3, {killed});
   const int code = job.code();
   INFO(job.errors());
   REQUIRE(code == 0);
@@ -123,18 +123,22 @@ TEST_CASE("in place: the healthy process stays, and what peers hold is not done 
 
 TEST_CASE("in place under ZeRO back to the checkpoint, of copies that are cut not: the same bits") {
   const Workspace w;
-  const auto [strategy, ranks, keeps] = GENERATE(table<std::string, std::size_t, bool>(
-      {{"{kind: sharded, workers: 3, zero_stage: 3}", 3, false},
-       {"{kind: model_parallel, data: 2, pipeline: 2, micro_batch: 4}", 4, true}}));
-  INFO(strategy);
+  using Killed = std::vector<std::size_t>;
+  const std::string stages = "{kind: model_parallel, data: 2, pipeline: 2, micro_batch: 4}";
+  const auto [strategy, ranks, killed, keeps] =
+      GENERATE_COPY(table<std::string, std::size_t, Killed, bool>(
+          {{"{kind: sharded, workers: 3, zero_stage: 3}", 3, {1}, false},
+           {stages, 4, {1}, true},
+           {stages, 4, {2, 3}, false}}));  // both that had the last stage
+  INFO(strategy << " loses " << killed.size());
   w.write("job.yaml", restart_job(strategy, "{kind: in_place}", int(ranks), 60));
   const auto expected = undisturbed(w, "job.yaml", "straight");
   BackgroundJob job(w, "job.yaml", "run", kStaysRun);
-  const LossSeen seen = lose_one(w, job, "run", ranks, 1);
+  const LossSeen seen = lose(w, job, "run", ranks, killed);
   const int code = job.code();
   INFO(job.errors());
   REQUIRE(code == 0);
-  CHECK(in_common(seen.before, seen.behind) == ranks - 1);
+  CHECK(in_common(seen.before, seen.behind) == ranks - killed.size());
   const Measurements read = records_of(w, "run");
   REQUIRE_FALSE(read.interruptions.empty());
   if (keeps) {
@@ -143,6 +147,11 @@ TEST_CASE("in place under ZeRO back to the checkpoint, of copies that are cut no
       if (step.attempt == 0) CHECK(step.step < read.runs.back().first_step);
   } else {
     CHECK(read.runs.back().first_step % 10 == 0);
+    const InterruptionRecord& loss = read.interruptions[0];
+    std::int64_t done = 0;
+    for (const StepRecord& step : read.steps)
+      if (step.rank == 0 && step.attempt == loss.attempt) done = std::max(done, step.step + 1);
+    CHECK(loss.lost_steps == done - read.runs.back().first_step);
   }
   CHECK((restart_weights(w, "run") == expected));
 }
@@ -153,7 +162,7 @@ TEST_CASE("a warm spare takes the rank of a lost process, and a new one stands b
                                   "{kind: warm_spare, spares: 1}", 3, 80));
   const auto expected = undisturbed(w, "job.yaml", "straight");
   BackgroundJob job(w, "job.yaml", "run", kStaysRun);
-  const LossSeen seen = lose_one(w, job, "run", 3, 1);
+  const LossSeen seen = lose(w, job, "run", 3, {1});
   const int code = job.code();
   INFO(job.errors());
   REQUIRE(code == 0);
@@ -174,7 +183,7 @@ TEST_CASE("an elastic run goes on with fewer ranks under a smaller layout, and g
   constexpr int kSteps = 60;
   w.write("job.yaml", restart_job(strategy, "{kind: elastic, min: 1}", int(ranks), kSteps));
   BackgroundJob job(w, "job.yaml", "run", kStaysRun);
-  const LossSeen seen = lose_one(w, job, "run", ranks, 1);
+  const LossSeen seen = lose(w, job, "run", ranks, {1});
   const int code = job.code();
   INFO(job.errors());
   REQUIRE(code == 0);
