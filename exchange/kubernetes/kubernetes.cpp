@@ -103,7 +103,9 @@ std::vector<Json> documents_of(const Job& job) {
     documents.push_back(object("v1", "Namespace", job, job.name_space));
     documents.back()["metadata"]["labels"].update(admission_labels(*job.options));
   }
+  const bool makes_claim = job.options->bucket.empty() && job.options->claim.empty();
   if (job.options->as == JobShape::launcher) {
+    if (makes_claim) documents.push_back(claim(job));  // its pod has it before it makes others
     std::ranges::move(launcher_documents(job), std::back_inserter(documents));
     return documents;
   }
@@ -113,7 +115,7 @@ std::vector<Json> documents_of(const Job& job) {
   documents.push_back(config_map(job));
   if (!job.options->job_secret.empty() && needs_kubernetes_secret(*job.artifact))
     documents.push_back(secret(job));
-  if (job.options->bucket.empty() && job.options->claim.empty()) documents.push_back(claim(job));
+  if (makes_claim) documents.push_back(claim(job));
   if (job.options->as == JobShape::job) documents.push_back(service(job));
   documents.push_back(network_policy(job));
   switch (job.options->as) {

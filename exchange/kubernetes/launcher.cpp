@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "exchange/kubernetes/documents.h"
 #include "exchange/literal_word.h"
 #include "sim/base/text/base64.h"
@@ -29,12 +31,36 @@ Json rules() {
   return rules;
 }
 
+/// Beside the job's checkpoints, as they are evidence when its pod is gone. Not in a bucket, where
+/// each line that is appended uploads the whole file anew [Cloud Storage FUSE, "Limitations and
+/// differences from POSIX file systems"].
+bool keeps_records(const Job& job) { return job.options->bucket.empty(); }
+std::string records_directory(const Job& job) { return job_directory(job) + "/launcher"; }
+constexpr const char* kLauncherId = "LAUNCHER";
+
+/// A directory of each launcher's Job: its next pod goes on in it.
+std::string run_directory(const Job& job) {
+  return keeps_records(job) ? fmt::format("{}/$({})", records_directory(job), kLauncherId)
+                            : std::string(kScratch) + "/run";
+}
+
+Json environment(const Job& job) {
+  Json all = Json::array({{{"name", "HOME"}, {"value", kScratch}}});
+  if (!keeps_records(job)) {
+    all.push_back({{"name", "RECKON_HISTORY"}, {"value", "off"}});
+    return all;
+  }
+  all.push_back({{"name", "XDG_DATA_HOME"}, {"value", records_directory(job)}});
+  const Json id = {{"fieldPath", "metadata.labels['controller-uid']"}};
+  all.push_back({{"name", kLauncherId}, {"valueFrom", {{"fieldRef", id}}}});
+  return all;
+}
+
 /// The words behind `reckon`.
 Json words(const Job& job) {
   const KubernetesExport& o = *job.options;
-  Json words =
-      Json::array({"run", kMountedPlan, "--on", "kubernetes", "--unattended", "--namespace",
-                   job.name_space, "--out", std::string(kScratch) + "/run"});
+  Json words = Json::array({"run", kMountedPlan, "--on", "kubernetes", "--unattended",
+                            "--namespace", job.name_space, "--out", run_directory(job)});
   const auto add = [&](const char* option, const std::string& value) {
     if (value.empty()) return;
     words.push_back(option);
@@ -70,14 +96,15 @@ Json launcher_pod(const Job& job, const std::string& name) {
       {"image", job.options->image},
       {"command", Json::array({"reckon"})},
       {"args", words(job)},
-      {"env", Json::array({{{"name", "HOME"}, {"value", kScratch}},
-                           {{"name", "RECKON_HISTORY"}, {"value", "off"}}})},
+      {"env", environment(job)},
       {"resources",
        {{"requests", {{"cpu", "500m"}, {"memory", "512Mi"}}}, {"limits", {{"memory", "2Gi"}}}}},
       {"securityContext", container_security()}};
   container["volumeMounts"] =
       Json::array({{{"name", "plan"}, {"mountPath", kMountedFiles}, {"readOnly", true}},
                    {{"name", "scratch"}, {"mountPath", kScratch}}});
+  if (keeps_records(job))
+    container["volumeMounts"].push_back({{"name", "checkpoints"}, {"mountPath", kCheckpoints}});
   Json spec;
   spec["serviceAccountName"] = name;
   if (!job.options->pull_secret.empty())
@@ -89,6 +116,7 @@ Json launcher_pod(const Job& job, const std::string& name) {
   spec["containers"] = Json::array({std::move(container)});
   spec["volumes"] = Json::array({{{"name", "plan"}, {"configMap", {{"name", name}}}},
                                  {{"name", "scratch"}, {"emptyDir", {{"sizeLimit", "1Gi"}}}}});
+  if (keeps_records(job)) spec["volumes"].push_back(checkpoints_volume(job));
   return spec;
 }
 

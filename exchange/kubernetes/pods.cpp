@@ -67,11 +67,6 @@ void add_index(Json& environment, const Job& job, const PodGroup& group, std::op
 
 bool has_chief(const Job& job) { return job.rank_by_rank && job.servers > 0; }
 
-/// Where a job's checkpoints lie, on the volume that all its pods have.
-std::string job_directory(const Job& job) {
-  return "/checkpoints/" + literal_word(as_file_name(job.plan->name));
-}
-
 JobWiring wiring_of(const Job& job, const PodGroup& group) {
   JobWiring wiring{.workers = job.workers,
                    .servers = job.servers,
@@ -191,7 +186,7 @@ Json worker_container(const Job& job, const PodGroup& group, std::optional<int> 
   c["resources"] = resources_of(group);
   c["securityContext"] = container_security();
   c["volumeMounts"] = Json::array({{{"name", "plan"}, {"mountPath", "/plan"}, {"readOnly", true}},
-                                   {{"name", "checkpoints"}, {"mountPath", "/checkpoints"}},
+                                   {{"name", "checkpoints"}, {"mountPath", kCheckpoints}},
                                    {{"name", "scratch"}, {"mountPath", "/tmp"}},
                                    {{"name", "shared-memory"}, {"mountPath", "/dev/shm"}}});
   if (has_secret(job))
@@ -216,15 +211,8 @@ Json shared_memory(const PodGroup& group) {
 }
 
 Json volumes_of(const Job& job, const PodGroup& group) {
-  Json checkpoints = {{"name", "checkpoints"}};
-  if (job.options->bucket.empty()) {
-    checkpoints["persistentVolumeClaim"] = {{"claimName", job.claim()}};
-  } else {
-    checkpoints["csi"] = {{"driver", job.cluster->service.bucket_driver},
-                          {"volumeAttributes", {{"bucketName", job.options->bucket}}}};
-  }
   Json all = Json::array({{{"name", "plan"}, {"configMap", {{"name", job.name + "-plan"}}}},
-                          checkpoints,
+                          checkpoints_volume(job),
                           scratch_volume(job.container != nullptr, group.per_node),
                           shared_memory(group)});
   constexpr int kOwnerReads = 0400;  // and the pod's fsGroup, which Kubernetes adds
@@ -263,6 +251,21 @@ std::string Job::own_term(std::string_view key) const {
 std::string Job::term(std::string_view key) const {
   if (std::string own = own_term(key); !own.empty()) return own;
   return term_of(names, kAnyCluster, key);
+}
+
+Json checkpoints_volume(const Job& job) {
+  Json checkpoints = {{"name", "checkpoints"}};
+  if (job.options->bucket.empty()) {
+    checkpoints["persistentVolumeClaim"] = {{"claimName", job.claim()}};
+  } else {
+    checkpoints["csi"] = {{"driver", job.cluster->service.bucket_driver},
+                          {"volumeAttributes", {{"bucketName", job.options->bucket}}}};
+  }
+  return checkpoints;
+}
+
+std::string job_directory(const Job& job) {
+  return std::string(kCheckpoints) + '/' + literal_word(as_file_name(job.plan->name));
 }
 
 std::string Job::claim() const {

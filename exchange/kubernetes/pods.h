@@ -63,6 +63,11 @@ std::string host_of(const Job& job, int rank);
 /// Where the user's own program shows its metrics.
 std::optional<PrometheusPage> metrics_page(const Job& job);
 Json labels_of(const Job& job);
+/// Of the claim, or of the bucket: all pods of the job have it at kCheckpoints.
+Json checkpoints_volume(const Job& job);
+inline constexpr const char* kCheckpoints = "/checkpoints";
+/// Where the job's own lie on it.
+std::string job_directory(const Job& job);
 /// Where a group's pods may run, and what each asks of its node.
 struct PodPlace {
   Json selector, tolerations, resources;  // the first two may be empty

@@ -87,9 +87,23 @@ TEST_CASE("the same plan as a job and in the shapes of operators") {
                                                              {JobShape::launcher, "launcher"}};
   for (const auto& [shape, name] : shapes) {
     INFO(name);
-    check_golden("exchange/golden/p100-" + name + ".yaml",
-                 exported_shapes(kP100, {.minor = 31, .as = shape, .bucket = "b"}));
+    check_golden(
+        "exchange/golden/p100-" + name + ".yaml",
+        exported_shapes(
+            kP100, {.minor = 31, .as = shape, .bucket = shape == JobShape::launcher ? "" : "b"}));
   }
+}
+
+TEST_CASE("a launcher in the cluster keeps its records on the job's claim, not in a bucket") {
+  const std::string claim =
+      exported_shapes(kP100, {.minor = 31, .as = JobShape::launcher, .claim = "shared"});
+  CHECK_THAT(claim, Contains("claimName: shared") &&
+                        Contains("\"/checkpoints/p100/launcher/$(LAUNCHER)\"") &&
+                        !Contains("kind: PersistentVolumeClaim"));
+  const std::string bucket =
+      exported_shapes(kP100, {.minor = 31, .as = JobShape::launcher, .bucket = "b"});
+  CHECK_THAT(bucket, Contains("- /tmp/run\n") && Contains("name: RECKON_HISTORY") &&
+                         !Contains("claimName") && !Contains("/checkpoints"));
 }
 
 TEST_CASE("an MPIJob's launcher starts the program in the workers, with the pods' variables") {

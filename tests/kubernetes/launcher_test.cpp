@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "executor/launch/process.h"
+#include "executor/train/records/measurement_log.h"
 #include "kubernetes/cluster_job.h"
 
 // `reckon export kubernetes --as launcher`: `reckon run` in a pod of the cluster.
@@ -129,5 +130,14 @@ TEST_CASE("an elastic run is begun, watched and finished by a Job, whose pod may
             .value("/status/succeeded"_json_pointer, 0) == 1);
   CHECK_THAT(said, Contains("finished"));
   CHECK(trained_weights(space.volume / name / "model.safetensors").size() == 5121);
+  // What both launchers measured lies beside the checkpoints.
+  const std::string uid =
+      cluster.get("job " + name + "-launcher -n " + name).at("/metadata/uid"_json_pointer);
+  const auto records = space.volume / name / "launcher";
+  const auto measured = read_measurement_log(records / uid / "measurements.jsonl");
+  REQUIRE(measured);
+  CHECK(measured->interruptions.size() == 1);
+  CHECK(measured->ends.back().finished);
+  CHECK(std::filesystem::exists(records / "reckon" / "history.jsonl"));
   cluster.kubectl("delete namespace " + name + " --wait=false");
 }

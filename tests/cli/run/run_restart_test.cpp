@@ -78,8 +78,8 @@ struct LossSeen {
   std::vector<pid_t> before, behind;
   int stood_by = 0;  // of those behind it: were started to stand by
 };
-LossSeen lose(const Workspace& w, BackgroundJob& job, const std::string& out,
-              std::size_t processes, const std::vector<std::size_t>& killed) {
+LossSeen lose(const Workspace& w, BackgroundJob& job, const std::string& out, std::size_t processes,
+              const std::vector<std::size_t>& killed) {
   LossSeen seen;
   REQUIRE(job.wait_for([&] {
     seen.before = job.workers();
