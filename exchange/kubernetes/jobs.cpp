@@ -134,7 +134,9 @@ Json mpi_command(const Job& job, const Json& container) {
   const int nodes = job.workers;
   std::string script = fmt::format(
       "read -r MASTER_ADDR _ < /etc/mpi/hostfile; export MASTER_ADDR MASTER_PORT={} WORLD_SIZE={}; "
-      "exec mpirun -n {} --map-by ppr:1:node -x MASTER_ADDR -x MASTER_PORT -x WORLD_SIZE",
+      // A launcher of several ranks has all cores, not the one that Open MPI binds a process to.
+      "exec mpirun -n {} --map-by ppr:1:node --bind-to none -x MASTER_ADDR -x MASTER_PORT -x "
+      "WORLD_SIZE",
       kPort, nodes, nodes);
   for (const Json& variable : container.value("env", Json::array()))
     script += " -x " + variable.at("name").get<std::string>();
