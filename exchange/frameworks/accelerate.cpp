@@ -74,7 +74,6 @@ Json fsdp_of(const Layout& a) {
 
 LauncherFile write(const LaunchLayout& l, Refusals& refused) {
   const Layout& a = l.layout;
-  refuse_tpus(refused, l);
   refuse_layout(l, refused);
   const bool fsdp = a.zero_stage >= 2;
   Json file = {{"compute_environment", "LOCAL_MACHINE"},

@@ -95,7 +95,6 @@ void add_precision(Json& file, const LaunchLayout& l, Refusals& refused) {
 
 LauncherFile write(const LaunchLayout& l, Refusals& refused) {
   const Layout& a = l.layout;
-  refuse_tpus(refused, l);
   refuse_steps_of_rate(refused, l);
   refuse_layout(l, refused);
   Json file = {{"train_batch_size", l.job->global_batch},

@@ -13,13 +13,14 @@ struct Writer {
   Framework framework;
   const char* version;
   LauncherFile (*write)(const LaunchLayout&, Refusals&);
+  bool on_tpus = false;
 };
 constexpr std::array kWriters{
     Writer{Framework::torchtitan, frameworks::kTorchtitanVersion, frameworks::torchtitan::write},
     Writer{Framework::megatron, frameworks::kMegatronVersion, frameworks::megatron::write},
     Writer{Framework::deepspeed, frameworks::kDeepspeedVersion, frameworks::deepspeed::write},
     Writer{Framework::accelerate, frameworks::kAccelerateVersion, frameworks::accelerate::write},
-    Writer{Framework::maxtext, frameworks::kMaxtextVersion, frameworks::maxtext::write}};
+    Writer{Framework::maxtext, frameworks::kMaxtextVersion, frameworks::maxtext::write, true}};
 
 }  // namespace
 
@@ -27,6 +28,10 @@ Expected<LauncherFile> launcher_file(Framework framework, const LaunchLayout& la
                                      const Places& places) {
   const auto* writer = std::ranges::find(kWriters, framework, &Writer::framework);
   Refusals refused(writer->version, places, layout.job->path);
+  if (layout.is_tpu() && !writer->on_tpus) {  // what else it lacks is of no use
+    frameworks::refuse_tpus(refused, layout);
+    return tl::unexpected(refused.take());
+  }
   LauncherFile file = writer->write(layout, refused);
   if (!is_trained_here(layout.job->optimizer))
     refused.add("optimizer",

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
+#include <string_view>
 
 #include "exchange/frameworks/writers.h"
 #include "exchange/yaml_text.h"
@@ -16,12 +18,16 @@ namespace {
 constexpr const char* kSource =
     "AI-Hypercomputer/maxtext maxtext-v0.2.4, src/maxtext/configs/base.yml and types.py";
 
+/// Two devices of JAX a chip; the two cores of a v4 or v5p are one ("megacore" in
+/// src/maxtext/utils/accelerator_to_spec_map.py).
+constexpr std::string_view kTwoDevices[] = {"TPU-v2", "TPU-v3", "TPU-v7x"};
+
 void refuse_layout(const LaunchLayout& l, Refusals& refused) {
   const Layout& a = l.layout;
-  if (l.is_tpu() && l.pool->accelerator->cores_per_device > 1)
+  if (std::ranges::find(kTwoDevices, l.pool->accelerator->name) != std::end(kTwoDevices))
     refused.add("cluster.pools." + l.pool->name,
                 fmt::format("{}, whose chips are two devices of JAX", l.pool->accelerator->name),
-                "TPU-v4 or newer, or GPUs");
+                "TPU-v4, v5e, v5p or v6e");
   if (a.zero_stage == 2)
     refused.add("strategy.zero_stage", "zero_stage 2",
                 "zero_stage: 1 (shard_optimizer_over_data) or 3 (fsdp)");

@@ -234,7 +234,6 @@ void add_checkpoints(Arguments& out, const LaunchLayout& l, Refusals& refused) {
 }  // namespace
 
 LauncherFile write(const LaunchLayout& l, Refusals& refused) {
-  refuse_tpus(refused, l);
   refuse_other_models(refused, l);
   refuse_steps_of_rate(refused, l);
   Arguments arguments;

@@ -1,13 +1,12 @@
 #include <fmt/format.h>
 
 #include "exchange/frameworks/writers.h"
+#include "sim/scenario/spec/starts_on_tpus.h"
 
 namespace reckon::frameworks {
 
 void refuse_tpus(Refusals& refused, const LaunchLayout& l) {
-  if (l.is_tpu())
-    refused.add("cluster.pools." + l.pool->name, l.pool->accelerator->name,
-                "a pool of GPUs, or reckon export maxtext");
+  refused.add("cluster.pools." + l.pool->name, l.pool->accelerator->name, kStartsOnTpus);
 }
 
 void refuse_other_models(Refusals& refused, const LaunchLayout& l) {
@@ -16,7 +15,9 @@ void refuse_other_models(Refusals& refused, const LaunchLayout& l) {
               fmt::format("{}, which is no decoder of attention and feed-forward blocks that is "
                           "trained whole",
                           l.job->model.name()),
-              "reckon export deepspeed or accelerate, which take the program's own model");
+              l.is_tpu() ? "a JAX or TensorFlow program of yours in workload.container"
+                         : "reckon export deepspeed or accelerate, which take the program's own "
+                           "model");
 }
 
 void refuse_steps_of_rate(Refusals& refused, const LaunchLayout& l) {

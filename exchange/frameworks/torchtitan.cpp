@@ -177,7 +177,6 @@ Json training_of(const LaunchLayout& l) {
 
 LauncherFile write(const LaunchLayout& l, Refusals& refused) {
   const PlannedOptimizer& o = l.job->optimizer_settings;
-  refuse_tpus(refused, l);
   refuse_other_models(refused, l);
   refuse_steps_of_rate(refused, l);
   const Flavor* flavor = flavor_of(l, refused);

@@ -34,7 +34,7 @@ inline constexpr const char* kAccelerateVersion = "accelerate v1.14.0";
 inline constexpr const char* kMaxtextVersion = "MaxText v0.2.4";
 
 // refuse.cpp: what several writers refuse alike.
-/// Without GPUs.
+/// Of frameworks that train on GPUs alone; says what starts the plan instead.
 void refuse_tpus(Refusals& refused, const LaunchLayout& l);
 /// What is no plain decoder, of frameworks that build the model from the configuration.
 void refuse_other_models(Refusals& refused, const LaunchLayout& l);

@@ -9,6 +9,7 @@
 #include "executor/train/parallel/rank_model.h"
 #include "executor/train/pulled_tables.h"
 #include "executor/train/recipe/recipe.h"
+#include "sim/scenario/spec/starts_on_tpus.h"
 #include "sim/step/network/collectives_cpu.h"
 
 namespace reckon {
@@ -61,8 +62,7 @@ Diagnostics cannot_train(const Plan& plan) {
                  "a worker runs one: give it a plan with a workload");
   if (!traits_of(strategy.kind).on_machines)
     problems.add(fmt::format("the worker does not run strategy {}", to_text(strategy.kind)),
-                 "it runs single, mirrored, multi_worker_mirrored, parameter_server, sharded and "
-                 "model_parallel");
+                 kStartsOnTpus);
   if (cuts_the_model(strategy)) refuse_layout(job, problems);
   refuse_restart(job, problems);
   if (!is_trained_here(job.optimizer))
@@ -110,7 +110,9 @@ Diagnostics leaves_accelerators_idle(const Plan& plan) {
     problems.add(fmt::format("reckon-worker trains on CPUs and NVIDIA's GPUs, and the nodes of "
                              "'{}' have {}",
                              pool.name, pool.accelerator->name),
-                 "workload.container names a program of yours that trains on them");
+                 pool.accelerator->kind == AcceleratorKind::tpu
+                     ? kStartsOnTpus
+                     : "workload.container names a program of yours that trains on them");
     return std::move(problems.all);
   }
   if (const Diagnostics layers = cannot_run_on_device(job.model); !layers.empty())

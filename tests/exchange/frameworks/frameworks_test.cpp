@@ -314,3 +314,37 @@ TEST_CASE("the files of torchtitan, Megatron-LM and MaxText are these") {
                            "zero_stage: 1, recompute: full, sequence_parallel: true}"});
   golden(Framework::maxtext, "maxtext.yml", {"workload.strategy.recompute=full"});
 }
+
+TEST_CASE("a decoder on a TPU slice is MaxText's, and no hint names a framework of GPUs") {
+  const auto slice = [](const std::string& type, const std::string& region) {
+    return std::vector<std::string>{"workload.strategy.recompute=full",
+                                    "cluster={provider: gcp, service: gke, region: " + region +
+                                        ", pools: [{name: tpu, tpu: " + type + ", nodes: 1}]}"};
+  };
+  for (const auto& [type, region] : {std::pair{"{type: TPU-v4, slice: v4-64}", "us-central2"},
+                                     std::pair{"{type: TPU-v5p, slice: v5p-64}", "us-east5"},
+                                     std::pair{"{type: TPU-v5e, slice: v5litepod-32}", "us-east5"},
+                                     std::pair{"{type: TPU-v6e, slice: v6e-32}", "us-east5"}}) {
+    INFO(type);
+    const Values v = values(Framework::maxtext, slice(type, region));
+    CHECK(v.at("hardware") == "tpu");
+    CHECK(v.at("ici_fsdp_parallelism") == 32);
+  }
+  CHECK_THAT(
+      written(Framework::maxtext, slice("{type: TPU-v3, slice: v3-64}", "europe-west4")).errors,
+      Contains("no counterpart of TPU-v3, whose chips are two devices of JAX"));
+  std::vector<std::string> other = slice("{type: TPU-v5p, slice: v5p-64}", "us-east5");
+  other.emplace_back("workload.sequence_length=512");
+  for (const char* model : {"llama3_8b", "bert_base"}) {
+    other.emplace_back(std::string("workload.model=") + model);
+    for (const auto& word : words_of(Framework{})) {
+      const std::string errors = written(word.value, other).errors;
+      INFO(errors);
+      if (word.value == Framework::maxtext && model == std::string("llama3_8b")) continue;
+      CHECK_THAT(errors, Contains("a JAX or TensorFlow program of yours in workload.container") &&
+                             !Contains("reckon export deepspeed") &&
+                             !Contains("reckon export megatron"));
+      if (word.value != Framework::maxtext) CHECK_THAT(errors, Contains("reckon export maxtext"));
+    }
+  }
+}

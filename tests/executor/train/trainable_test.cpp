@@ -51,7 +51,8 @@ TEST_CASE("fewer devices than ranks are refused, none at all is a worker on CPUs
 
 TEST_CASE("accelerators that reckon-worker does not train on are named") {
   CHECK_THAT(format(leaves_accelerators_idle(planned("tpu-v2-8"))),
-             Contains("trains on CPUs and NVIDIA's GPUs") && Contains("TPU-v2"));
+             Contains("trains on CPUs and NVIDIA's GPUs") && Contains("TPU-v2") &&
+                 Contains("reckon export maxtext starts decoder models"));
   CHECK(leaves_accelerators_idle(planned("parameter-servers-k80")).empty());
   CHECK(leaves_accelerators_idle(planned("recommender-sparse-servers")).empty());  // MLPerf's DLRM
   CHECK(cannot_train(planned("recommender-sparse-servers")).empty());
@@ -74,7 +75,8 @@ TEST_CASE("a layout that is simulated only is not trained, and all that it lacks
             planned("mixtral-rails", {"workload.strategy.data=32", "workload.strategy.context=2"}))
             .empty());
   CHECK_THAT(format(cannot_train(planned("tpu-v2-8"))),
-             Contains("the worker does not run strategy tpu"));
+             Contains("the worker does not run strategy tpu") &&
+                 Contains("a JAX or TensorFlow program of yours in workload.container"));
   CHECK(cannot_train(planned("small-gpt-pipeline-cpu",
                              {"workload.strategy.data=1", "workload.strategy.tensor=2",
                               "workload.strategy.sequence_parallel=false",
