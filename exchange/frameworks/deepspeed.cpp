@@ -101,6 +101,7 @@ LauncherFile write(const LaunchLayout& l, Refusals& refused) {
                {"train_micro_batch_size_per_gpu", a.micro_batch},
                {"gradient_accumulation_steps", a.micro_batches},
                {"gradient_clipping", l.job->optimizer_settings.clip_norm},
+               {"steps_per_print", kStepsPerPrint},  // by default it prints none
                {"zero_optimization", zero_of(l)}};
   if (a.tensor > 1) file["tensor_parallel"] = {{"autotp_size", a.tensor}};
   file["optimizer"] = optimizer_of(l);

@@ -38,6 +38,11 @@ Expected<LauncherFile> launcher_file(Framework framework, const LaunchLayout& la
                 fmt::format("optimizer {} in what reckon writes", to_text(layout.job->optimizer)),
                 "optimizer: adamw or sgd; its own name in the file that you run");
   if (!refused.empty()) return tl::unexpected(refused.take());
+  if (const auto evaluation = frameworks::evaluation_steps(*layout.job);
+      evaluation && framework != Framework::megatron)
+    file.left_to_program.push_back(
+        fmt::format("an evaluation of {} batch{} every {} steps", evaluation->batches,
+                    evaluation->batches == 1 ? "" : "es", evaluation->every));
   file.environment.insert(file.environment.end(), layout.nccl.begin(), layout.nccl.end());
   return file;
 }

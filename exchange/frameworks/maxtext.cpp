@@ -213,6 +213,8 @@ LauncherFile write(const LaunchLayout& l, Refusals& refused) {
   if (l.save_every) {
     file["checkpoint_period"] = *l.save_every;
     file["async_checkpointing"] = l.job->checkpoint.save_mode == SaveMode::async;
+    // At SIGTERM it ends in any case; by base.yml without a save.
+    file["enable_autocheckpoint"] = l.saves_on_notice();
   }
   file["data_shuffle_seed"] = l.seed;
   LauncherFile out{.name = "maxtext.yml",

@@ -216,6 +216,14 @@ void add_optimizer(Arguments& out, const LaunchLayout& l) {
   out.value("--seed", l.seed);
 }
 
+/// Without --eval-iters 0 it evaluates 100 batches every 1,000 steps.
+void add_progress(Arguments& out, const LaunchLayout& l) {
+  out.value("--log-interval", kStepsPerPrint);
+  const auto evaluation = evaluation_steps(*l.job);
+  if (evaluation) out.value("--eval-interval", evaluation->every);
+  out.value("--eval-iters", evaluation ? evaluation->batches : 0);
+}
+
 void add_checkpoints(Arguments& out, const LaunchLayout& l, Refusals& refused) {
   if (!l.save_every) return;
   out.value("--save", "\"$CHECKPOINTS\"");
@@ -242,6 +250,7 @@ LauncherFile write(const LaunchLayout& l, Refusals& refused) {
   add_model(arguments, l, refused);
   add_precision(arguments, l, refused);
   add_optimizer(arguments, l);
+  add_progress(arguments, l);
   add_checkpoints(arguments, l, refused);
   LauncherFile out{.name = "megatron.sh",
                    .text = header(l, kMegatronVersion, kSource) +
@@ -252,7 +261,8 @@ LauncherFile write(const LaunchLayout& l, Refusals& refused) {
                    .sourced = true};
   // Megatron FSDP wants more than one; tensor and context parallelism want one.
   if (l.layout.zero_stage < 2) out.environment.emplace_back("CUDA_DEVICE_MAX_CONNECTIONS", "1");
-  out.left_to_program.emplace_back("data and tokenizer: --data-path, --tokenizer-type");
+  out.left_to_program.emplace_back(
+      "data and tokenizer: --data-path, --tokenizer-type (with --as: behind --program)");
   return out;
 }
 

@@ -1,9 +1,22 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "exchange/frameworks/writers.h"
 #include "sim/scenario/spec/starts_on_tpus.h"
 
 namespace reckon::frameworks {
+
+std::optional<EvaluationSteps> evaluation_steps(const PlannedWorkload& job) {
+  if (!job.evaluate_every_epochs) return std::nullopt;
+  const auto batches_of = [&](double samples) {
+    return std::max<std::int64_t>(1, std::int64_t(std::ceil(samples / double(job.global_batch))));
+  };
+  return EvaluationSteps{
+      .every = batches_of(*job.evaluate_every_epochs * job.dataset.samples.value.v),
+      .batches = batches_of(job.dataset.validation_samples.value.v)};
+}
 
 void refuse_tpus(Refusals& refused, const LaunchLayout& l) {
   refused.add("cluster.pools." + l.pool->name, l.pool->accelerator->name, kStartsOnTpus);

@@ -33,6 +33,17 @@ inline constexpr const char* kDeepspeedVersion = "DeepSpeed v0.19.5";
 inline constexpr const char* kAccelerateVersion = "accelerate v1.14.0";
 inline constexpr const char* kMaxtextVersion = "MaxText v0.2.4";
 
+/// Between two lines of progress, which a forecast of the running job reads.
+inline constexpr int kStepsPerPrint = 10;
+
+/// Passes over the validation set, as the plan has them.
+struct EvaluationSteps {
+  std::int64_t every = 1;    // optimizer steps
+  std::int64_t batches = 1;  // of the global batch
+};
+/// nullopt: the plan evaluates nothing.
+std::optional<EvaluationSteps> evaluation_steps(const PlannedWorkload& job);
+
 // refuse.cpp: what several writers refuse alike.
 /// Of frameworks that train on GPUs alone; says what starts the plan instead.
 void refuse_tpus(Refusals& refused, const LaunchLayout& l);

@@ -133,6 +133,9 @@ inline const Arguments kMegatron{
     {"--lr-warmup-iters", {'i'}},
     {"--train-iters", {'i'}},
     {"--seed", {'i'}},
+    {"--log-interval", {'i'}},
+    {"--eval-interval", {'i'}},
+    {"--eval-iters", {'i'}},
     {"--save", {}},
     {"--load", {}},
     {"--save-interval", {'i'}},
@@ -147,6 +150,7 @@ inline const Arguments kDeepspeed{
     {"train_micro_batch_size_per_gpu", {'i'}},
     {"gradient_accumulation_steps", {'i'}},
     {"gradient_clipping", {'f'}},
+    {"steps_per_print", {'i'}},
     {"zero_optimization.stage", {'i'}},
     {"zero_optimization.overlap_comm", {'b'}},
     {"zero_optimization.offload_optimizer.device", {'s', {"none", "cpu", "nvme"}}},
@@ -268,6 +272,7 @@ inline const Arguments kMaxtext{
     {"enable_checkpointing", {'b'}},
     {"checkpoint_period", {'i'}},
     {"async_checkpointing", {'b'}},
+    {"enable_autocheckpoint", {'b'}},
     {"data_shuffle_seed", {'i'}}};
 
 }  // namespace reckon::test

@@ -315,6 +315,33 @@ TEST_CASE("the files of torchtitan, Megatron-LM and MaxText are these") {
   golden(Framework::maxtext, "maxtext.yml", {"workload.strategy.recompute=full"});
 }
 
+TEST_CASE("progress is printed often enough for a forecast of the running job") {
+  CHECK(values(Framework::megatron).at("--log-interval") == 10);
+  CHECK(values(Framework::deepspeed).at("steps_per_print") == 10);
+}
+
+TEST_CASE("an evaluation is the plan's, or there is none") {
+  CHECK(values(Framework::megatron).at("--eval-iters") == 0);
+  // 537,640 segments and 1,133 to evaluate on, in batches of 128.
+  const std::vector<std::string> evaluates{"workload.dataset=wikitext-103",
+                                           "workload.train={epochs: 1}",
+                                           "workload.evaluation={every_epochs: 0.5}"};
+  const Values v = values(Framework::megatron, evaluates);
+  CHECK(v.at("--eval-interval") == 2101);
+  CHECK(v.at("--eval-iters") == 9);
+  const Written other = written(Framework::deepspeed, evaluates);
+  REQUIRE(other.file);
+  CHECK_THAT(other.file->left_to_program,
+             Catch::VectorContains(std::string("an evaluation of 9 batches every 2101 steps")));
+}
+
+TEST_CASE("MaxText saves on a notice where the plan counts on it") {
+  std::vector<std::string> changes{"workload.strategy.recompute=full"};
+  CHECK(values(Framework::maxtext, changes).at("enable_autocheckpoint") == false);
+  changes.emplace_back("workload.checkpoint={interval: 1h, on_notice: save}");
+  CHECK(values(Framework::maxtext, changes).at("enable_autocheckpoint") == true);
+}
+
 TEST_CASE("a decoder on a TPU slice is MaxText's, and no hint names a framework of GPUs") {
   const auto slice = [](const std::string& type, const std::string& region) {
     return std::vector<std::string>{"workload.strategy.recompute=full",

@@ -62,6 +62,8 @@ MEGATRON_ARGS=(
     --lr-warmup-iters 190
     --train-iters 1908
     --seed 1
+    --log-interval 10
+    --eval-iters 0
     --save "$CHECKPOINTS"
     --load "$CHECKPOINTS"
     --save-interval 120

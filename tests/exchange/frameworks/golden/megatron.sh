@@ -53,6 +53,8 @@ MEGATRON_ARGS=(
     --lr-warmup-iters 100
     --train-iters 1000
     --seed 1
+    --log-interval 10
+    --eval-iters 0
     --save "$CHECKPOINTS"
     --load "$CHECKPOINTS"
     --save-interval 120
