@@ -136,6 +136,9 @@ int run_export(const Command& self, std::span<const std::string> arguments) {
   const auto catalog = checked(load_catalogs(*options));
   if (const auto framework = from_text<Framework>(to))
     return export_launcher(*framework, *options, catalog);
+  if (!options->program.empty())
+    throw UsageError(
+        fmt::format("export {} takes no --program; workload.container names a program", to));
   if (to != "kubernetes" && !options->as.empty())
     throw UsageError(fmt::format("export {} takes no --as", to));
   if (const auto tool = from_text<Infrastructure>(to))

@@ -21,6 +21,8 @@ Expected<std::string> started(const LauncherFile& file, const LaunchLayout& layo
                               const LoadedPlan& loaded, const ExportOptions& options,
                               const LoadedCatalog& catalog, Framework framework) {
   const auto as = as_one_of<Starter>(options, to_text(framework));
+  if (!as && !options.program.empty())
+    throw UsageError("--program goes into what --as writes: --as script, slurm or jobset");
   if (!as) return file.text;
   if (layout.is_tpu() && (*as == Starter::script || *as == Starter::slurm))
     throw UsageError(fmt::format("--as {} is for GPUs; --as jobset", options.as));

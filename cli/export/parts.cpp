@@ -52,7 +52,9 @@ std::vector<Option> ExportOptions::declared() {
         "kubernetes: a Job (default), an operator's resource, or the serving block's server; "
         "launchers: a bash script, a Slurm script or manifests around the configuration"},
        export_shape(as)},
-      {{"program", "TEXT", "training program and its arguments (deepspeed, accelerate)"},
+      {{"program", "TEXT",
+        "with a launcher's --as: training program and its arguments (deepspeed, accelerate), or "
+        "more arguments of the framework's own program"},
        reckon::cli::text(program)},
       {{"kubernetes-version", "1.N", "Kubernetes version of the cluster (1.31)"},
        minor_version(minor)},

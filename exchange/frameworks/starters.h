@@ -18,13 +18,15 @@ constexpr auto words_of(Starter) {
       Word<Starter>{"mpijob", Starter::mpijob}, Word<Starter>{"trainjob", Starter::trainjob}};
 }
 
-/// `program`: the user's training program and its arguments, as words of bash, where the framework
-/// starts one; "": whoever runs the script says it in TRAIN_PROGRAM, which is split at its blanks.
+/// `program`: words of bash. Where the framework starts a program of the user's, that program and
+/// its arguments; "": whoever runs the script says it in TRAIN_PROGRAM, which is split at its
+/// blanks. Else more arguments of the framework's own program.
+/// A SIGTERM to the script, or to a pod, is passed on to the training processes alone.
 std::string start_script(const LauncherFile& file, const LaunchLayout& layout,
                          const std::string& program);
 
 /// A batch script that Slurm requeues. A notice (USR1 before the time limit, TERM at a preemption)
-/// is passed on to the processes as SIGTERM; they have LaunchLayout::notice to save.
+/// is passed on to the training processes as SIGTERM; they have LaunchLayout::notice to save.
 std::string slurm_script(const LauncherFile& file, const LaunchLayout& layout,
                          const std::string& program);
 

@@ -54,3 +54,37 @@ TEST_CASE("export takes as --as one of the target's own words") {
   CHECK_THAT(pods.out, Contains("kind: JobSet\n") && Contains("titan:1") &&
                            Contains("exec torchrun --nnodes=2"));
 }
+
+TEST_CASE("--program reaches what --as writes, and is refused where nothing takes it") {
+  const Workspace w;
+  const std::string words = " --program '--data-path /d --tokenizer-type NullTokenizer'";
+  const Output script = w.run("export megatron " + kPlan + " --as script" + words);
+  CHECK(script.code == 0);
+  CHECK_THAT(script.out, Contains("\"${MEGATRON_ARGS[@]}\" --data-path /d --tokenizer-type Null"));
+  const Output alone = w.run("export megatron " + kPlan + words);
+  CHECK(alone.code == 2);
+  CHECK_THAT(alone.err, Contains("--program goes into what --as writes"));
+  const Output pods = w.run("export kubernetes " + kPlan + words);
+  CHECK(pods.code == 2);
+  CHECK_THAT(pods.err, Contains("export kubernetes takes no --program"));
+}
+
+TEST_CASE("the decoder on TPUs goes to MaxText without a warning, and reckon-worker says so") {
+  const Workspace w;
+  const std::string plan = RECKON_SOURCE_DIR "/scenarios/llama3-8b-tpu-v5p.yaml";
+  const Output file = w.run("export maxtext " + plan);
+  CHECK(file.code == 0);
+  CHECK(file.err ==
+        "reckon: left to you: data and tokenizer: dataset_type, dataset_path, "
+        "tokenizer_path\n");
+  CHECK_THAT(file.out, Contains("hardware: tpu\n") && Contains("ici_fsdp_parallelism: 32\n") &&
+                           Contains("enable_autocheckpoint: true\n"));
+  const Output pods = w.run("export maxtext " + plan + " --as jobset --image maxtext:1");
+  CHECK(pods.code == 0);
+  CHECK_THAT(pods.err, !Contains("warning"));
+  CHECK_THAT(pods.out, Contains("google.com/tpu: 4\n") && Contains("completions: 8\n") &&
+                           Contains("maxtext.trainers.pre_train.train"));
+  const Output worker = w.run("export kubernetes " + plan);
+  CHECK_THAT(worker.err, Contains("warning: reckon-worker trains on CPUs and NVIDIA's GPUs") &&
+                             Contains("reckon export maxtext starts decoder models"));
+}

@@ -1,8 +1,10 @@
 #include "exchange/frameworks/starters.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -57,6 +59,72 @@ bool accepts(const std::string& command, const std::string& text) {
   return done;
 }
 
+/// Programs in the place of Slurm's, torchrun and Python, in a folder of their own.
+class FakeCluster {
+ public:
+  FakeCluster() {
+    std::filesystem::create_directories(folder_);
+    // A save takes longer than the launcher waits.
+    const char* rank =
+        "#!/bin/bash\n"
+        "trap 'sleep 2; echo rank >> saved; exit \"${RANKS_END_WITH:-0}\"' TERM\n"
+        "echo rank >> ready\n"
+        "while :; do sleep 0.1; done\n";
+    write("rank", rank);
+    write("python3", rank);
+    // It kills its ranks a second after SIGTERM, as torchrun after 30; SIGUSR1 ends it.
+    write("torchrun",
+          "#!/bin/bash\n"
+          "ranks=() code=0\n"
+          "for k in 1 2; do rank & ranks+=($!); done\n"
+          "trap 'kill -TERM \"${ranks[@]}\"; sleep 1; kill -KILL \"${ranks[@]}\"; exit 1' TERM\n"
+          "echo \"$*\" > started\n"
+          "for rank in \"${ranks[@]}\"; do wait \"$rank\" || code=$?; done\n"
+          "exit $code\n");
+    // SIGTERM is SIGKILL to its tasks, each of which has a process group.
+    write("srun",
+          "#!/bin/bash\n"
+          "set -m\n"
+          "shift\n"
+          "SLURM_NODEID=0 \"$@\" & task=$!\n"
+          "echo $task > task\n"
+          "trap 'kill -KILL -- -$task; exit 143' TERM\n"
+          "wait $task\n");
+    write("scancel",
+          "#!/bin/bash\n"
+          "[ \"$*\" = '--signal=USR1 7.0' ] && kill -USR1 -- \"$WHOM$(cat task)\"\n");
+    write("scontrol",
+          "#!/bin/bash\n"
+          "echo node-0\n"
+          "echo \"$1 $2, $(wc -l < saved) saved\" >> asked\n");
+    write("ready", "");
+    write("saved", "");
+  }
+  ~FakeCluster() { std::filesystem::remove_all(folder_); }
+  FakeCluster(const FakeCluster&) = delete;
+  FakeCluster& operator=(const FakeCluster&) = delete;
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    std::filesystem::permissions(folder_ / name, std::filesystem::perms::owner_all);
+  }
+  std::string read(const std::string& name) const {
+    std::ifstream in(folder_ / name);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  /// Exit code of the commands of bash.
+  int run(const std::string& commands) const {
+    write("test.sh", "cd \"$(dirname \"$0\")\" || exit 3\nPATH=$PWD:$PATH\n" + commands);
+    const int status =
+        std::system(("bash " + (folder_ / "test.sh").string() + " > /dev/null 2>&1").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("reckon-starter-" + std::to_string(::getpid()));
+};
+
 }  // namespace
 
 TEST_CASE("a Slurm script passes a notice on, waits for the save and is requeued") {
@@ -101,47 +169,91 @@ TEST_CASE("the user's program is words of bash, in every script") {
   const auto m = made(Framework::deepspeed);
   const std::string program = "train.py --data 'a b'";
   CHECK_THAT(start_script(m->file, m->layout, program),
-             Contains(" train.py --data 'a b' --deepspeed --deepspeed_config \"$CONFIG\"\n") &&
+             Contains(" train.py --data 'a b' --deepspeed --deepspeed_config \"$CONFIG\") &\n") &&
                  !Contains("TRAIN_PROGRAM"));
-  // Within the quotes of `bash -c` each of its own is closed and opened again.
   CHECK_THAT(slurm_script(m->file, m->layout, program),
-             Contains("train.py --data '\\''a b'\\'' --deepspeed"));
+             Contains(" train.py --data 'a b' --deepspeed --deepspeed_config \"$CONFIG\") &\n"));
+}
+
+TEST_CASE("where the framework starts no program, the words stand behind its own arguments") {
+  const auto m = made(Framework::megatron);
+  const std::string words = "--data-path /d --tokenizer-type NullTokenizer";
+  const std::string expected = " pretrain_gpt.py \"${MEGATRON_ARGS[@]}\" " + words + ") &\n";
+  CHECK_THAT(start_script(m->file, m->layout, words), Contains(expected));
+  CHECK_THAT(slurm_script(m->file, m->layout, words), Contains(expected));
+  CHECK_THAT(start_script(m->file, m->layout, ""), !Contains("TRAIN_PROGRAM"));
+  const auto t = made(Framework::torchtitan);
+  RunArtifact artifact{.plan = t->plan, .scenario = "name: short\n"};
+  for (const JobShape as :
+       {JobShape::jobset, JobShape::pytorchjob, JobShape::mpijob, JobShape::trainjob}) {
+    KubernetesExport how{.as = as, .image = "registry.example.com/titan:1"};
+    const auto yaml =
+        launcher_manifests(t->file, t->layout, "--training.dataset_path /d",
+                           for_cluster(artifact, shipped_catalog()), how, t->scenario.places);
+    REQUIRE(yaml);
+    CHECK_THAT(*yaml,
+               Contains(" --job.dump_folder \"$CHECKPOINTS\" --training.dataset_path /d) &\n"));
+  }
 }
 
 TEST_CASE("a Slurm script that is told of its end waits for the save and is requeued") {
   const auto m = made(Framework::megatron);
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("reckon-slurm-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  // srun in place of the processes: it saves when it is told to end. scontrol writes down what it
-  // is asked for.
-  std::ofstream(folder / "srun") << "#!/bin/bash\n"
-                                    "trap 'echo saved > saved; exit 0' TERM\n"
-                                    "printf '%s\\n' \"$@\" > started\n"
-                                    "for k in {1..300}; do sleep 0.1; done\n";
-  std::ofstream(folder / "scontrol") << "#!/bin/bash\n"
-                                        "echo node-0\n"
-                                        "echo \"$1 $2 $(cat saved 2> /dev/null)\" >> asked\n";
-  std::ofstream(folder / "job.sh") << slurm_script(m->file, m->layout, "");
-  std::ofstream(folder / "test.sh")
-      << "cd \"$(dirname \"$0\")\" || exit 3\n"
-         "chmod +x srun scontrol\n"
-         "PATH=$PWD:$PATH SLURM_JOB_ID=7 SLURM_JOB_NODELIST=n bash job.sh & job=$!\n"
-         "for k in {1..300}; do [ -s started ] && break; sleep 0.1; done\n"
-         "kill -USR1 $job\n"
-         "wait $job\n";
-  const int status =
-      std::system(("bash " + (folder / "test.sh").string() + " > /dev/null").c_str());
-  std::ifstream in(folder / "asked");
-  const std::string asked{std::istreambuf_iterator<char>(in), {}};
-  std::ifstream started_in(folder / "started");
-  const std::string started{std::istreambuf_iterator<char>(started_in), {}};
-  const bool config = std::filesystem::exists(folder / "checkpoints" / "megatron.sh");
-  std::filesystem::remove_all(folder);
-  CHECK(status == 0);
-  CHECK_THAT(asked, Contains("requeue 7 saved\n"));
-  CHECK_THAT(started, Contains("exec torchrun --nnodes=2"));
-  CHECK(config);
+  // proctrack/cgroup signals the task of a step alone, proctrack/pgid all its processes.
+  for (const char* of_group : {"", "-"}) {
+    INFO("signals to kill " << of_group << "PID");
+    const FakeCluster fake;
+    fake.write("job.sh", slurm_script(m->file, m->layout, ""));
+    CHECK(fake.run("export WHOM=" + std::string(of_group) +
+                   " SLURM_JOB_ID=7 SLURM_JOB_NODELIST=n\nbash job.sh & job=$!\n"
+                   "for k in {1..300}; do [ $(wc -l < ready) = 2 ] && break; sleep 0.1; done\n"
+                   "kill -USR1 $job\n"
+                   "wait $job\n") == 0);
+    CHECK(fake.read("saved") == "rank\nrank\n");
+    CHECK_THAT(fake.read("asked"), Contains("requeue 7, 2 saved\n"));
+    CHECK_THAT(fake.read("started"), Contains("--nnodes=2 --node-rank=0 --rdzv-id=7"));
+    CHECK_THAT(fake.read("checkpoints/megatron.sh"), Contains("--exit-signal-handler\n"));
+  }
+}
+
+TEST_CASE("ranks have longer to save than torchrun gives them, and its exit code is the script's") {
+  const auto m = made(Framework::megatron);
+  const std::string told =
+      "export NODE_RANK=0 HEAD_NODE=node-0\nbash job.sh & job=$!\n"
+      "for k in {1..300}; do [ $(wc -l < ready) = 2 ] && break; sleep 0.1; done\n"
+      "kill -TERM $job\n"
+      "wait $job\n";
+  for (const int code : {0, 5}) {
+    INFO("ranks end with " << code);
+    const FakeCluster fake;
+    fake.write("job.sh", start_script(m->file, m->layout, ""));
+    CHECK(fake.run("export RANKS_END_WITH=" + std::to_string(code) + "\n" + told) == code);
+    CHECK(fake.read("saved") == "rank\nrank\n");
+  }
+}
+
+TEST_CASE("a program without a launcher gets the notice itself") {
+  const auto m = made(Framework::megatron);
+  LauncherFile file = m->file;
+  file.launcher = Launcher::python;
+  const FakeCluster fake;
+  fake.write("job.sh", start_script(file, m->layout, ""));
+  CHECK(fake.run("export NODE_RANK=0 HEAD_NODE=node-0 RANKS_END_WITH=4\nbash job.sh & job=$!\n"
+                 "for k in {1..300}; do [ -s ready ] && break; sleep 0.1; done\n"
+                 "kill -TERM $job\n"
+                 "wait $job\n") == 4);
+  CHECK(fake.read("saved") == "rank\n");
+}
+
+TEST_CASE("a notice before there are ranks ends the launcher") {
+  const auto m = made(Framework::megatron);
+  const FakeCluster fake;
+  fake.write("torchrun", "#!/bin/bash\n: > ready\nexec sleep 60\n");
+  fake.write("job.sh", start_script(m->file, m->layout, ""));
+  CHECK(fake.run("export NODE_RANK=0 HEAD_NODE=node-0\nrm ready\nbash job.sh & job=$!\n"
+                 "for k in {1..300}; do [ -e ready ] && break; sleep 0.1; done\n"
+                 "sleep 0.2  # it is sleep itself\n"
+                 "kill -TERM $job\n"
+                 "wait $job\n") == 128 + SIGTERM);
 }
 
 TEST_CASE("manifests start the launcher in a pod a node, with the configuration from their map") {

@@ -72,18 +72,43 @@ MEGATRON_ARGS=(
 END_OF_CONFIG
 HEAD_NODE=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 export HEAD_NODE CONFIG CHECKPOINTS
+NODE=$CHECKPOINTS/start-node.sh
+cat > "$NODE" << 'END_OF_NODE'
+NODE_RANK=$SLURM_NODEID
+source "$CONFIG"
+# A notice (SIGTERM) is for the training processes: they save and end.
+tell() {
+  told=yes
+  local file stat found=no
+  for file in /proc/[0-9]*/stat; do
+    { read -r stat < "$file"; } 2> /dev/null || continue
+    [[ ${stat##*) } == ?" $launcher "* ]] || continue
+    kill -TERM "${stat%% *}" && found=yes
+  done
+  [ "$found" = yes ] || kill -TERM "$launcher" || true
+}
+(trap '' USR1; exec torchrun --nnodes=2 --node-rank="$NODE_RANK" --rdzv-id="$SLURM_JOB_ID" --rdzv-backend=c10d --rdzv-endpoint="$HEAD_NODE:29500" --nproc-per-node=8 pretrain_gpt.py "${MEGATRON_ARGS[@]}") &
+launcher=$!
+trap tell TERM INT USR1
+told=yes
+while [ "$told" = yes ]; do  # a notice interrupts the wait
+  told=no
+  code=0
+  wait "$launcher" || code=$?
+done
+exit "$code"
+END_OF_NODE
 
 # The node's end, or that of the job's time, is announced: the processes save and end, and
 # Slurm starts the job again from their checkpoint.
 start_again() {
   trap '' USR1 TERM
-  kill -TERM "$step"
+  scancel --signal=USR1 "$SLURM_JOB_ID.0" || kill "$step"
   wait "$step" || true
   scontrol requeue "$SLURM_JOB_ID"
   exit 0
 }
 trap start_again USR1 TERM
-# shellcheck disable=SC2016
-srun --kill-on-bad-exit=1 bash -c 'NODE_RANK=$SLURM_NODEID; source "$CONFIG"; exec torchrun --nnodes=2 --node-rank="$NODE_RANK" --rdzv-id="$SLURM_JOB_ID" --rdzv-backend=c10d --rdzv-endpoint="$HEAD_NODE:29500" --nproc-per-node=8 pretrain_gpt.py "${MEGATRON_ARGS[@]}"' &
+srun --kill-on-bad-exit=1 bash "$NODE" &
 step=$!
 wait "$step"
