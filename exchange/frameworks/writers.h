@@ -36,15 +36,7 @@ inline constexpr const char* kMaxtextVersion = "MaxText v0.2.4";
 /// Between two lines of progress, which a forecast of the running job reads.
 inline constexpr int kStepsPerPrint = 10;
 
-/// Passes over the validation set, as the plan has them.
-struct EvaluationSteps {
-  std::int64_t every = 1;    // optimizer steps
-  std::int64_t batches = 1;  // of the global batch
-};
-/// nullopt: the plan evaluates nothing.
-std::optional<EvaluationSteps> evaluation_steps(const PlannedWorkload& job);
-
-// refuse.cpp: what several writers refuse alike.
+// refuse.cpp: what several writers refuse or say alike.
 /// Of frameworks that train on GPUs alone; says what starts the plan instead.
 void refuse_tpus(Refusals& refused, const LaunchLayout& l);
 /// What is no plain decoder, of frameworks that build the model from the configuration.
@@ -62,5 +54,13 @@ void note_notice(LauncherFile& file, Refusals& refused, const LaunchLayout& l, c
 /// What frameworks that take the user's own model leave to the program: model, sequence length,
 /// steps, checkpoints.
 void note_program(LauncherFile& file, const LaunchLayout& l);
+
+/// Passes over the validation set, as the plan has them.
+struct EvaluationSteps {
+  std::int64_t every = 1;    // optimizer steps
+  std::int64_t batches = 1;  // of the global batch
+};
+/// nullopt: the plan evaluates nothing.
+std::optional<EvaluationSteps> evaluation_steps(const PlannedWorkload& job);
 
 }  // namespace reckon::frameworks

@@ -251,7 +251,7 @@ TEST_CASE("a notice before there are ranks ends the launcher") {
   fake.write("job.sh", start_script(m->file, m->layout, ""));
   CHECK(fake.run("export NODE_RANK=0 HEAD_NODE=node-0\nrm ready\nbash job.sh & job=$!\n"
                  "for k in {1..300}; do [ -e ready ] && break; sleep 0.1; done\n"
-                 "sleep 0.2  # it is sleep itself\n"
+                 "sleep 0.2  # the trap stands\n"
                  "kill -TERM $job\n"
                  "wait $job\n") == 128 + SIGTERM);
 }
