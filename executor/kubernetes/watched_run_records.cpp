@@ -62,8 +62,7 @@ void WatchedRun::look_for_slow(const StepRecord& step) {
     const int pod = pod_of_rank(slow.rank);
     const std::string& node = ranks_[std::size_t(pod)].node;
     const std::string what =
-        fmt::format("rank {} on node {} {}", slow.rank, node.empty() ? "?" : node,
-                    to_text(slow, slow_ranks_.others_like(slow.rank)));
+        fmt::format("rank {} on node {} {}", slow.rank, node.empty() ? "?" : node, to_text(slow));
     say(fmt::format("slow: {}", what));
     if (options_.cordon_slow && !node.empty()) replace_node_of(pod, what);
   }

@@ -11,7 +11,7 @@
 namespace reckon {
 namespace {
 
-constexpr std::size_t kSteps = 20;
+constexpr std::size_t kSteps = 20, kWaitsForOthers = 40;  // waits: of its own steps
 // Factors: slow_ranks.h.
 constexpr double kBeyond = 1.25, kDeviations = 3, kOfMedianDeviation = 1.4826;
 
@@ -28,7 +28,8 @@ Seconds own_time(const StepRecord& step) {
   return step.compute + step.input + step.update + step.other - step.waits.bubble;
 }
 
-std::string to_text(const SlowRank& rank, std::size_t others) {
+std::string to_text(const SlowRank& rank) {
+  const std::size_t others = rank.others;
   return fmt::format(
       "takes {} for its own part of a step, {:.1f} times what {} take{}", format_duration(rank.own),
       rank.factor(),
@@ -37,15 +38,15 @@ std::string to_text(const SlowRank& rank, std::size_t others) {
 }
 
 SlowRanks::SlowRanks(std::vector<int> kinds)
-    : kinds_(std::move(kinds)), recent_(kinds_.size()), told_(kinds_.size()) {}
+    : kinds_(std::move(kinds)),
+      recent_(kinds_.size()),
+      done_(kinds_.size()),
+      told_(kinds_.size()) {}
 
 void SlowRanks::begin() {
   for (auto& steps : recent_) steps.clear();
+  done_.assign(done_.size(), 0);
   told_.assign(told_.size(), false);
-}
-
-std::size_t SlowRanks::others_like(int rank) const {
-  return std::size_t(std::ranges::count(kinds_, kinds_[std::size_t(rank)])) - 1;
 }
 
 std::optional<double> SlowRanks::median_of(std::size_t rank) const {
@@ -61,6 +62,7 @@ std::vector<SlowRank> SlowRanks::add(int number, Seconds own) {
   auto& steps = recent_[rank];
   const bool was_full = steps.size() == kSteps;
   steps.push_back(own.count());
+  ++done_[rank];
   if (was_full) steps.pop_front();
   // The last of its kind to have shown itself tells of all of them, and then each of itself.
   for (std::size_t k = 0; k < kinds_.size(); ++k)
@@ -69,16 +71,26 @@ std::vector<SlowRank> SlowRanks::add(int number, Seconds own) {
   return slow;
 }
 
+std::vector<double> SlowRanks::medians_of_others(std::size_t rank) const {
+  std::vector<double> medians;
+  std::size_t others = 0, heard = 0;  // of its kind; of those, with any step
+  for (std::size_t k = 0; k < kinds_.size(); ++k) {
+    if (k == rank || kinds_[k] != kinds_[rank]) continue;
+    ++others;
+    heard += done_[k] > 0;
+    if (const auto median = median_of(k)) medians.push_back(*median);
+  }
+  if (medians.size() == others) return medians;
+  constexpr std::size_t kFewest = 2;  // of one alone there is no deviation
+  const bool enough =
+      done_[rank] >= kWaitsForOthers && medians.size() >= kFewest && 2 * medians.size() >= heard;
+  return enough ? medians : std::vector<double>{};
+}
+
 std::optional<SlowRank> SlowRanks::judge(std::size_t rank) {
   const auto mine = median_of(rank);
   if (!mine || told_[rank]) return std::nullopt;
-  std::vector<double> others;
-  for (std::size_t k = 0; k < kinds_.size(); ++k) {
-    if (k == rank || kinds_[k] != kinds_[rank]) continue;
-    const auto median = median_of(k);
-    if (!median) return std::nullopt;
-    others.push_back(*median);
-  }
+  const std::vector<double> others = medians_of_others(rank);
   if (others.empty()) return std::nullopt;
   const double usual = middle_of(others);
   std::vector<double> deviations;
@@ -86,7 +98,7 @@ std::optional<SlowRank> SlowRanks::judge(std::size_t rank) {
   const double spread = kOfMedianDeviation * middle_of(deviations);
   if (*mine <= kBeyond * usual || *mine <= usual + kDeviations * spread) return std::nullopt;
   told_[rank] = true;
-  return SlowRank{int(rank), Seconds{*mine}, Seconds{usual}};
+  return SlowRank{int(rank), Seconds{*mine}, Seconds{usual}, others.size()};
 }
 
 }  // namespace reckon

@@ -17,10 +17,11 @@ Seconds own_time(const StepRecord& step);
 struct SlowRank {
   int rank = 0;
   Seconds own{}, usual{};  // medians: its own, and of the others of its kind
+  std::size_t others = 0;  // it was compared with so many
   double factor() const { return own / usual; }
 };
 /// "takes 31 ms for its own part of a step, 1.8 times what the other 3 ranks like it take"
-std::string to_text(const SlowRank& rank, std::size_t others);
+std::string to_text(const SlowRank& rank);
 
 class SlowRanks {
  public:
@@ -32,16 +33,22 @@ class SlowRanks {
   /// A step of a rank is done. The ranks that are slow by now and were not before: its median over
   /// 20 steps is more than 1.25 times the median of the medians of the others of its kind, and more
   /// than three standard deviations of these above it (1.4826 times their median absolute
-  /// deviation). Each rank is told once an attempt; a kind needs two ranks.
+  /// deviation). Each rank is told once an attempt; a kind needs two ranks. Of two the deviation is
+  /// 0, and the factor alone decides.
+  ///
+  /// Others of which 20 steps are not known are waited for until this rank has done 40. Then it is
+  /// compared without them, if half of those of which any step is known remain, and two at least:
+  /// an elastic job may be smaller than its plan, and the logs of some pods are not read.
   std::vector<SlowRank> add(int rank, Seconds own);
-  std::size_t others_like(int rank) const;
 
  private:
-  std::optional<double> median_of(std::size_t rank) const;  // seconds; nullopt: too few steps
+  std::optional<double> median_of(std::size_t rank) const;        // seconds; nullopt: too few steps
+  std::vector<double> medians_of_others(std::size_t rank) const;  // empty: not to be judged by
   std::optional<SlowRank> judge(std::size_t rank);
 
   std::vector<int> kinds_;
   std::vector<std::deque<double>> recent_;  // by rank, seconds
+  std::vector<std::size_t> done_;           // by rank: steps of the attempt
   std::vector<bool> told_;
 };
 

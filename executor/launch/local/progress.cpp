@@ -50,8 +50,7 @@ void LocalRun::on_progress(int member, const ProgressReport& r) {
 
 void LocalRun::look_for_slow(int member, Seconds own) {
   for (const SlowRank& slow : slow_ranks_.add(member, own))
-    say(fmt::format("rank {} is slow: it {}", slow.rank,
-                    to_text(slow, slow_ranks_.others_like(slow.rank))));
+    say(fmt::format("rank {} is slow: it {}", slow.rank, to_text(slow)));
 }
 
 /// Steps that are done and not in a checkpoint are to be done again.

@@ -53,11 +53,36 @@ TEST_CASE("a single slow step is none") {
   CHECK(told(ranks, 30, {1, 1}).empty());
 }
 
+TEST_CASE("ranks that never tell a step are left out, when the others have done 40") {
+  // Of eight the logs of four are read.
+  SlowRanks ranks({0, 0, 0, 0, 0, 0, 0, 0});
+  const std::vector<double> own{1, 1.02, 1.9, 0.98};
+  CHECK(told(ranks, 39, own).empty());
+  std::vector<SlowRank> found;
+  for (std::size_t k = 0; k < own.size(); ++k)
+    for (const SlowRank& slow : ranks.add(int(k), Seconds{own[k]})) found.push_back(slow);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].rank == 2);
+  CHECK(found[0].others == 3);
+  CHECK(told(ranks, 40, own).empty());
+}
+
+TEST_CASE(
+    "a rank is not judged by one other of several, nor by less than half of those that tell") {
+  SlowRanks one_of_two({0, 0, 0});
+  CHECK(told(one_of_two, 100, {1, 1.9}).empty());
+  // Two others have done 20 steps, three have only begun.
+  SlowRanks few({0, 0, 0, 0, 0, 0});
+  CHECK(told(few, 1, {1, 1, 1.9, 1, 1, 1}).empty());
+  CHECK(told(few, 100, {1, 1, 1.9}).empty());
+}
+
 TEST_CASE("what a slow rank is said to be") {
-  const SlowRank slow{3, Seconds{0.9}, Seconds{0.5}};
-  CHECK(to_text(slow, 3) ==
+  SlowRank slow{3, Seconds{0.9}, Seconds{0.5}, 3};
+  CHECK(to_text(slow) ==
         "takes 900 ms for its own part of a step, 1.8 times what the other 3 ranks like it take");
-  CHECK(to_text(slow, 1) ==
+  slow.others = 1;
+  CHECK(to_text(slow) ==
         "takes 900 ms for its own part of a step, 1.8 times what the other rank like it takes");
 }
 
