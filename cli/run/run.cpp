@@ -60,10 +60,8 @@ LocalRunOptions run_options(const RunOptions& options, const RunArtifact& artifa
   run.resume = options.resume;
   run.retry = retry_of(options, plan.retry);
   run.notice = options.notice;
-  // Long enough for a slow machine, short against what a hang would cost.
-  constexpr double kSlowerThanForecast = 20;
-  run.progress_deadline =
-      options.hang.value_or(std::max(Seconds{60}, kSlowerThanForecast * forecast.step.step));
+  run.progress_deadline = progress_deadline(options.hang, forecast.step.step);
+  run.patience = patience_with_program(options.hang);
   run.start_deadline = std::max(run.start_deadline, run.progress_deadline);
   run.deadline = deadline_of(options, plan);
   return run;

@@ -113,7 +113,8 @@ std::vector<Option> RunOptions::declared() {
         "wait before the first restart, doubled for each further one (the service's)"},
        duration(retry_delay)},
       {{"hang", "DURATION",
-        "kill a process that makes no progress for this long (1min, or 20 steps)"},
+        "end and restart processes that make no progress for this long (1min, or 20 steps; a "
+        "program of your own: 30min; 0s: never)"},
        duration(hang)},
       {{"metrics", "[ADDRESS:]PORT",
         "Prometheus port for the run's metrics, on loopback unless an address is given, such as "

@@ -35,6 +35,7 @@ class Gang {
       collect_ends();
       obey(stop ? stop() : StopRequest::none);
       look_for_silence();
+      look_for_hang();
       dismiss();
       if (kill_at_ && Clock::now() >= *kill_at_) signal_all(SIGKILL);
       if (events_.tick) events_.tick();
@@ -247,6 +248,15 @@ class Gang {
     kill_within(options_.grace);
   }
 
+  void look_for_hang() {
+    if (culprit_ || asked_ || first_ended_ || hung_ || !options_.hangs) return;
+    hang_ = options_.hangs();
+    if (hang_.empty()) return;
+    hung_ = true;
+    signal_all(SIGTERM);
+    kill_within(options_.grace);
+  }
+
   /// As it ended; of one that waits for the next start as if it had.
   static ProcessEnd end_of(const Watched& m) {
     return m.end.value_or(ProcessEnd{.code = kExitLostPeer, .signal = 0});
@@ -292,6 +302,11 @@ class Gang {
       r.reason = finished ? "" : "stopped on request";
       return r;
     }
+    if (!hang_.empty() && !asked_) {  // whatever a program makes of its SIGTERM
+      r.reason = hang_;
+      r.code = 128 + SIGKILL;
+      return r;
+    }
     r.culprit = culprit_;
     r.reason = reason();
     if (culprit_) {
@@ -307,6 +322,7 @@ class Gang {
   std::vector<std::shared_ptr<Watched>> members_;
   std::optional<int> culprit_;
   std::optional<Clock::time_point> kill_at_, first_ended_;
+  std::string hang_;  // GangOptions::hangs
   bool dismissed_ = false, culprit_is_victim_ = false, hung_ = false, asked_ = false,
        at_once_ = false, killed_by_us_ = false, regroups_ = false;
 };

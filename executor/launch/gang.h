@@ -43,6 +43,9 @@ struct GangOptions {
   /// The programs are not ours: of their codes only 0 has a meaning, and nobody knows whether they
   /// have anything to write, so after a failure the others get SIGTERM at once and all the grace.
   bool foreign = false;
+  /// Why all members hang, where whoever hears what they print knows it; "": they do not. They are
+  /// then ended as after a failure.
+  std::function<std::string()> hangs;
   /// The job is over when member 0 has ended with 0: what still runs a grace later is asked to end
   /// (SIGTERM, SIGKILL after the notice), and counts as finished whatever it ends with. So end
   /// TensorFlow's parameter servers, which never do by themselves.
@@ -68,7 +71,7 @@ struct GangEnd {
       reasons;                 // likewise, of a gang elsewhere: "was deleted"; "": it ended well
   std::optional<int> culprit;  // whose end or silence ended the others; none: all ended well, or
                                // were asked to stop
-  bool hung = false;           // the culprit was killed because it was silent
+  bool hung = false;           // the culprit was killed because it was silent, or all were
   bool asked = false;          // a StopRequest came
   bool regroups = false;       // nobody is lost: all wait for the next start, as they were told
   /// The code is that of a program that is not ours, and says nothing: a later start may go better.

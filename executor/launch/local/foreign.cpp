@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "executor/launch/local/local_run.h"
 #include "executor/launch/local/metrics.h"
@@ -11,6 +13,8 @@ namespace reckon {
 
 GangEnd LocalRun::run_foreign(std::int64_t attempt, const std::function<StopRequest()>& stop) {
   foreign_->begin(attempt, job_.clock.now());
+  steps_.begin();
+  passed_ = std::chrono::steady_clock::now();
   GangOptions g;
   g.members = processes_of(
       job(), options_.foreign->container,
@@ -18,6 +22,7 @@ GangEnd LocalRun::run_foreign(std::int64_t attempt, const std::function<StopRequ
   g.notice = options_.notice;
   g.grace = options_.grace;
   g.foreign = true;
+  g.hangs = [this] { return steps_.hangs() ? steps_.words() : std::string(); };
   g.ends_with_first = job().strategy.server_count() > 0;
   std::unique_ptr<LocalMetrics> metrics;
   if (const auto& page = foreign_->prometheus())
@@ -28,6 +33,7 @@ GangEnd LocalRun::run_foreign(std::int64_t attempt, const std::function<StopRequ
     hear(foreign_->line(member, job_.clock.now(), line));
   };
   events.tick = [&] {
+    pass_time();
     if (const auto page = metrics ? metrics->take() : std::nullopt)
       hear(foreign_->page(0, job_.clock.now(), *page));
     show();
@@ -52,12 +58,21 @@ void LocalRun::explain(GangEnd& end) {
   fruitless_.judge(end, foreign_->spoke());
 }
 
+/// A launcher that stood still itself has heard nothing of what was told meanwhile.
+void LocalRun::pass_time() {
+  constexpr Seconds kStoodStill{5};
+  const auto now = std::chrono::steady_clock::now();
+  steps_.pass(std::min(kStoodStill, Seconds(now - std::exchange(passed_, now))));
+}
+
 void LocalRun::hear(const ForeignProgram::Records& records) {
+  if (foreign_->spoke()) steps_.told(foreign_->steps_done());
   for (const MeasurementRecord& record : records) {
     files_.measurements().append(record);
     if (const auto* run = std::get_if<RunRecord>(&record)) on_resumed(run->first_step);
     if (const auto* saved = std::get_if<CheckpointRecord>(&record)) {
       saved_ = saved->step;
+      steps_.lives();
       on_save(saved->blocked, saved->seconds);
     }
     const auto* step = std::get_if<StepRecord>(&record);

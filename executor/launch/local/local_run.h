@@ -12,6 +12,7 @@
 #include "executor/launch/run_files.h"
 #include "executor/launch/run_money.h"
 #include "executor/launch/standing_processes.h"
+#include "executor/launch/step_watch.h"
 #include "sim/measurement/slow_ranks.h"
 
 // The class behind run_locally(): one start of `reckon run`, with all attempts of its processes.
@@ -40,6 +41,7 @@ class LocalRun {
   GangEnd run_foreign(std::int64_t attempt, const std::function<StopRequest()>& stop);
   void explain(GangEnd& end);
   void hear(const ForeignProgram::Records& records);
+  void pass_time();
   void on_resumed(std::int64_t first_step);
   void on_open_interruption(InterruptionRecord r, Seconds delay);
 
@@ -68,9 +70,11 @@ class LocalRun {
   SlowRanks slow_ranks_;
   std::optional<RunMoney> money_;  // nullopt: a price is unknown
   LocalJob job_;
-  std::vector<std::int64_t> done_;             // by rank: its steps
-  std::optional<ForeignProgram> foreign_;      // nullopt: reckon-worker
-  std::optional<std::int64_t> saved_;          // as that program told
+  std::vector<std::int64_t> done_;         // by rank: its steps
+  std::optional<ForeignProgram> foreign_;  // nullopt: reckon-worker
+  std::optional<std::int64_t> saved_;      // as that program told
+  StepWatch steps_;                        // likewise
+  std::chrono::steady_clock::time_point passed_{};
   std::optional<StandingProcesses> standing_;  // nullopt: all start again
   OpenInterruption interruption_;
   FruitlessStarts fruitless_;

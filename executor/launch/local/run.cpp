@@ -26,7 +26,8 @@ LocalRun::LocalRun(const Plan& plan, const Forecast& forecast, const LocalRunOpt
               .plan = options.plan,
               .forecast_text = options.forecast_text}),
       tracker_(forecast, job().steps, options.deadline),
-      slow_ranks_(kinds_of_ranks(plan, job())) {
+      slow_ranks_(kinds_of_ranks(plan, job())),
+      steps_(options.patience, job().steps) {
   if (options.foreign)
     foreign_.emplace(plan, options.foreign->progress, files_.before().clock, options.digests);
   else if (processes() > 1)

@@ -8,6 +8,7 @@
 #include "executor/launch/progress_reader.h"
 #include "executor/launch/run_money.h"
 #include "executor/launch/run_tracker.h"
+#include "executor/launch/step_watch.h"
 #include "executor/train/records/run_directory.h"
 #include "sim/forecast/forecast.h"
 #include "sim/scenario/artifact/artifact.h"
@@ -34,7 +35,8 @@ struct LocalRunOptions {
   RetryRules retry;
   Seconds notice{30};
   Seconds progress_deadline{60}, start_deadline{300}, grace{5};
-  std::optional<Seconds> deadline;  // of the job, from its first start
+  StepPatience patience = patience_with_program({});  // with `foreign`, which reports nothing else
+  std::optional<Seconds> deadline;                    // of the job, from its first start
   /// Of the whole run, in money; needs the forecast's prices. It stops behind a checkpoint when one
   /// more step and its save would pass it.
   std::optional<Usd> budget;

@@ -96,6 +96,21 @@ TEST_CASE("a program of one's own is run, lost, resumed by its own file, and mea
   CHECK(calibrate.code == 0);
 }
 
+TEST_CASE("a program of one's own that hangs is ended by --hang, and goes on from its own file") {
+  const Workspace w;
+  w.write("train.sh", kTrain);
+  // Alone it waits behind step 60 for nobody, at its first start.
+  w.write("mine.yaml",
+          run_foreign_scenario("[sh, train.sh, --job-dir]",
+                               "{log: 'done (?<step>[0-9]+), loss (?<loss>[0-9.]+)'}", 1));
+  const Output run = w.run("run mine.yaml --replications 20 --retry-delay 10ms --hang 2s");
+  INFO(run.out << run.err);
+  REQUIRE(run.code == 0);
+  CHECK_THAT(run.err,
+             Contains("no step was told for 2.00 s behind step 60: restarting in 10.0 ms"));
+  CHECK_THAT(run.err, Contains("it goes on from step 50; 10 steps are done again"));
+}
+
 TEST_CASE("a program of one's own that fails at once is not started for ever") {
   const Workspace w;
   w.write("mine.yaml", run_foreign_scenario("[sh, -c, 'echo no such data; exit 1']", "", 1));

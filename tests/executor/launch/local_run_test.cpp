@@ -9,6 +9,7 @@
 
 #include "executor/launch/local/job.h"
 #include "executor/launch/local/run.h"
+#include "executor/launch/run_folder.h"
 #include "executor/train/checkpoint/checkpoint_set.h"
 #include "executor/train/records/measurement_log.h"
 #include "support/plans.h"
@@ -20,21 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-class Directory {
- public:
-  Directory() {
-    std::string name = (fs::temp_directory_path() / "reckon-run-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  ~Directory() { fs::remove_all(path_); }
-  Directory(const Directory&) = delete;
-  Directory& operator=(const Directory&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
+using Directory = test::RunFolder;
 
 /// A worker that is a script: $FIRST is the step that the newest checkpoint holds, and
 /// `checkpoint STEP` makes one (as far as the watcher looks: it has a manifest).
@@ -268,38 +255,6 @@ exit 3)",
   // Rank 0 had done 6 of which 4 were saved, rank 1 had done 10, and 6: on average 3.
   CHECK(w.measured.interruptions[0].lost_steps == 3);
   CHECK(w.measured.interruptions[0].lost_work == 1500ms);
-}
-
-TEST_CASE("75 of a program that is not ours is a failure like any other, and counts") {
-  const Directory d;
-  Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::multi_worker_mirrored, 2);
-  Forecast forecast;
-  forecast.scenario = "round";
-  forecast.steps = plan.jobs.front().steps;
-  forecast.step.step = 10ms;
-  forecast.times_seconds = {0.18, 0.2, 0.22};
-  forecast.step_factors = {0.9, 1, 1.1};
-  forecast.start_seconds = {0, 0, 0};
-  auto reader = ProgressReader::from({});
-  REQUIRE(reader);
-  LocalRunOptions options;
-  options.directory.root = d.path() / "run";
-  ContainerSpec container;
-  container.command = {"sh", "-c", "echo step 1; sleep 0.1; echo step 2; exit 75"};
-  options.foreign = LocalProgram{container, std::move(*reader)};
-  options.retry = {2, 10ms, 40ms, false};
-  std::size_t starts_again = 0;
-  RunObserver observer;
-  observer.message = [&](const std::string& text) {
-    starts_again += test::contains(text, "restarting in");
-  };
-  const auto stop = [&] {  // only where it never ends
-    return starts_again > 5 ? StopRequest::at_once : StopRequest::none;
-  };
-  const RunEnd end = run_locally(plan, forecast, options, observer, stop);
-  CHECK(end.end.verdict == Verdict::hopeless);
-  CHECK(end.end.attempts == 3);
-  CHECK(starts_again == 2);
 }
 
 TEST_CASE("workers report where they are, parameter servers do not") {
