@@ -140,10 +140,10 @@ void RunOptions::check() const {
 
 std::vector<std::string> words_of_job(const RunOptions& options,
                                       std::span<const std::string> arguments) {
-  static const std::array<std::string, 17> kOfJob{
+  static const std::array<std::string, 18> kOfJob{
       "checkpoint-steps", "image",       "pull-secret",  "bucket",      "claim",   "storage-class",
       "deadline",         "notice",      "retries",      "retry-delay", "pending", "node-dir",
-      "store-secret",     "cordon-slow", "replications", "budget",      "replan"};
+      "store-secret",     "cordon-slow", "replications", "budget",      "replan",  "hang"};
   RunOptions again = options;
   return words_that_give(kOfJob, again.declared(), arguments);
 }

@@ -10,6 +10,7 @@
 #include "executor/launch/progress_reader.h"
 #include "executor/launch/run_files.h"
 #include "executor/launch/run_tracker.h"
+#include "executor/launch/step_watch.h"
 #include "sim/forecast/forecast.h"
 #include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/plan.h"
@@ -38,6 +39,8 @@ struct KubernetesRunOptions {
   /// Pods outlive a start (StandingPods), by workload.restart. The manifests are of such pods.
   bool stays = false;
   Seconds notice{30};
+  /// How long a step may take to be told of: processes that hang start again.
+  StepPatience patience;
   bool cordon_slow = false;  // the node of a rank that is slow beyond its kind is replaced
   Seconds pending_deadline{900};
   std::optional<Seconds> deadline;  // of the job, from its first start

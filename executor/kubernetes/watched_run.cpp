@@ -49,6 +49,7 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
       clock_(clock_of(options)),
       times_(plan, clock_),
       tracker_(forecast, plan.only_job().steps, options.deadline),
+      steps_(options.patience, plan.only_job().steps),
       slow_ranks_(kinds_of_ranks(plan, plan.only_job())),
       interruptions_(kubectl, options.state) {
   if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_, options.digests);
@@ -78,11 +79,7 @@ RunEnd WatchedRun::run() {
     fruitless_.count(kept.fruitless);
   }
   SuperviseEvents events;
-  events.starting = [this](std::int64_t attempt) {
-    tracker_.begin_attempt(attempt);
-    slow_ranks_.begin();
-    checkpoint_before_ = checkpoint_;
-  };
+  events.starting = [this](std::int64_t attempt) { begin_attempt(attempt); };
   events.interrupted = [this](std::int64_t attempt, const GangEnd& end, Seconds delay) {
     on_interruption(attempt, end, delay);
   };
@@ -95,6 +92,13 @@ RunEnd WatchedRun::run() {
   end.status = tracker_.at(clock_.now());
   end.checkpoint = checkpoint_;
   return end;
+}
+
+void WatchedRun::begin_attempt(std::int64_t attempt) {
+  tracker_.begin_attempt(attempt);
+  steps_.begin();
+  slow_ranks_.begin();
+  checkpoint_before_ = checkpoint_;
 }
 
 void WatchedRun::read_earlier_attempts() {
@@ -276,12 +280,18 @@ ClusterGangEvents WatchedRun::gang_events(std::int64_t attempt) {
   events.message = [this](const std::string& text) { say(text); };
   events.breaks = [this, attempt](const GangEnd& end) { on_break(attempt, end); };
   events.pods = [this](const std::vector<PodProgress>& pods) { on_pods(pods); };
+  events.hangs = [this](Seconds heard) { return hangs(heard); };
   events.tick = [this] {
     if (metrics_) poll_metrics();
     interruptions_.flush();
     show();
   };
   return events;
+}
+
+std::string WatchedRun::hangs(Seconds heard) {
+  if (!metrics_ || metrics_->reads()) steps_.pass(heard);
+  return steps_.hangs() ? steps_.words() : "";
 }
 
 void WatchedRun::show() {

@@ -71,6 +71,7 @@ class WatchedRun {
   void note_end(const EndRecord& end, const SupervisedEnd& how);
 
   // ---- attempts (watched_run.cpp)
+  void begin_attempt(std::int64_t attempt);
   /// From the logs of earlier attempts' pods, as far as the cluster has them still: of pods that
   /// ended by themselves.
   void read_earlier_attempts();
@@ -86,6 +87,7 @@ class WatchedRun {
   void make_secret();
   void end_of_foreign(GangEnd& end);
   bool stopped_from_elsewhere();
+  std::string hangs(Seconds heard);
   ClusterGangOptions gang(std::int64_t attempt) const;
   ClusterGangEvents gang_events(std::int64_t attempt);
   void show();
@@ -139,6 +141,7 @@ class WatchedRun {
   PodTimes times_;
   RunTracker tracker_;
   std::optional<RunMoney> money_;  // nullopt: a price is unknown
+  StepWatch steps_;  // of the attempt
   SlowRanks slow_ranks_;
   std::optional<std::int64_t> cordoned_in_;  // the attempt in which a node was cordoned last
   std::optional<ForeignProgram> foreign_;    // nullopt: reckon-worker

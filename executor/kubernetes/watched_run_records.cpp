@@ -41,10 +41,12 @@ void WatchedRun::take(int rank, const MeasurementRecord& record) {
     RankStatus& status = ranks_[std::size_t(rank)];
     status.steps_done = step->step + 1;
     status.step = step->seconds;
+    if (!foreign_) steps_.told(step->step + 1);
   }
   if (!keep(record)) return;
   if (const auto* run = std::get_if<RunRecord>(&record)) on_start(*run);
   const auto* saved = std::get_if<CheckpointRecord>(&record);
+  if (saved != nullptr) steps_.lives();
   const bool of_all = foreign_ || rank == 0;
   if (saved != nullptr && saved->action == CheckpointAction::save && of_all) {
     checkpoint_ = saved->step;
@@ -119,6 +121,7 @@ void WatchedRun::settle(std::int64_t first_step) {
 }
 
 void WatchedRun::hear(int rank, const ForeignProgram::Records& records) {
+  if (foreign_->spoke()) steps_.told(foreign_->steps_done());
   for (const MeasurementRecord& record : records) take(rank, record);
   if (!foreign_->spoke() || foreign_->steps_done() <= tracker_.steps_done()) return;
   tracker_.set_phase("computing");

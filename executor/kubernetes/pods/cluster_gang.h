@@ -37,6 +37,9 @@ struct ClusterGangOptions {
   Seconds image_deadline{180};    // likewise
 };
 
+/// Of each pod a kubectl follows the log; of more pods than this the later ones' are not read.
+inline constexpr std::size_t kMostLogs = 64;
+
 /// How far one pod is.
 struct PodProgress {
   std::string name;   // of the process: "rank 0", "stands by"
@@ -55,6 +58,10 @@ struct ClusterGangEvents {
   /// The attempt is broken, and the others are about to be ended: who is to blame, as far as is
   /// known by then.
   std::function<void(const GangEnd&)> breaks;
+  /// At ticks, while all ranks run: time in which every line that they print was heard. Why they
+  /// hang, and are to be ended as after a loss; "": they do not. What it says holds once nothing is
+  /// left to be read of their logs.
+  std::function<std::string(Seconds heard)> hangs;
   std::function<void()> tick;  // ten times a second
 };
 

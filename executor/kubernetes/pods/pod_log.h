@@ -20,6 +20,8 @@ class PodLog {
   void poll(bool ended);
   /// Its connection is dead, perhaps without having noticed.
   void reconnect();
+  /// A line that is printed now is heard, unless the connection died without a word.
+  bool reads() const { return process_ != nullptr && output_open_; }
   /// Everything was read, or what is missing is gone with its pod.
   bool done() const { return done_; }
   /// When the line that was told last was printed; "": its time is not known.

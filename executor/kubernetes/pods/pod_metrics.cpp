@@ -43,7 +43,9 @@ void PodMetrics::poll(Seconds every) {
 void PodMetrics::on_end(const ProcessEnd& end) {
   process_.reset();
   trouble_ = end.good() ? "" : errors_.substr(0, errors_.find('\n'));
-  if (end.good()) on_page_(page_);
+  if (!end.good()) return;
+  answered_ = Clock::now();
+  on_page_(page_);
 }
 
 }  // namespace reckon::kubernetes

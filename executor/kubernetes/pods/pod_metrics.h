@@ -19,6 +19,8 @@ class PodMetrics {
 
   /// Asks where the last answer is `every` old; never waits.
   void poll(Seconds every);
+  /// It was read within the last minute.
+  bool reads() const { return Clock::now() - answered_ < std::chrono::minutes(1); }
   /// What it could not be read for; "": it could, the last time.
   const std::string& trouble() const { return trouble_; }
 
@@ -31,7 +33,7 @@ class PodMetrics {
   OnPage on_page_;
   std::unique_ptr<ChildProcess> process_;
   std::string page_, errors_, trouble_;
-  Clock::time_point asked_{};
+  Clock::time_point asked_{}, answered_{};
 };
 
 }  // namespace reckon::kubernetes

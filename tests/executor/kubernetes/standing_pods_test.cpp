@@ -176,6 +176,28 @@ TEST_CASE("a rank that left a start although no pod is lost has lost the others"
   CHECK(pods.can_go_on());
 }
 
+TEST_CASE(
+    "pods that stay and hang take no orders: all are ended, and the next start makes others") {
+  const FakeKubectl fake(kStandingCluster);
+  const Json first = running_pod(0, "a"), second = running_pod(1, "a");
+  fake.write("pods", pod_list({first, second}));
+  fake.write("events-end", pod_event("DELETED", first) + pod_event("DELETED", second));
+  const Kubectl kubectl = fake.kubectl();
+  ClusterGangEvents events;
+  events.hangs = [](Seconds) { return "no step was told for 5 min behind step 7"; };
+  std::string at_the_break;
+  events.breaks = [&](const GangEnd& end) { at_the_break = end.reason; };
+  StandingPods pods(kubectl, standing(2), events);
+  const GangEnd end = pods.run(0, {});
+  CHECK(end.hung);
+  CHECK(verdict_on(end) == Verdict::retry);
+  CHECK(end.reason == "no step was told for 5 min behind step 7");
+  CHECK(at_the_break == end.reason);
+  CHECK(end.reasons == std::vector<std::string>{"was deleted", "was deleted"});
+  CHECK(!pods.can_go_on());
+  CHECK_THAT(fake.read("said"), Contains("patch"));
+}
+
 TEST_CASE("a pod that was not told the start of the others was made while nobody watched") {
   const FakeKubectl fake(kStandingCluster);
   fake.write("pods", pod_list({running_pod(0, "a", order_of(3, 0, 2)), running_pod(1, "b")}));

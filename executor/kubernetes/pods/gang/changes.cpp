@@ -10,13 +10,6 @@
 
 namespace reckon::kubernetes {
 
-namespace {
-
-/// Of each pod a kubectl follows the log; of more pods than this the later ones' are not read.
-constexpr std::size_t kMostLogs = 64;
-
-}  // namespace
-
 ResourceWatch::Events ClusterGang::pod_events() {
   return {.changed = [this](const Json& pod) { on_pod(pod_view(pod), false); },
           .deleted = [this](const Json& pod) { on_pod(pod_view(pod), true); },

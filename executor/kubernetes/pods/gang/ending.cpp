@@ -17,11 +17,14 @@ void ClusterGang::judge() {
   const bool breaks = broken_ && !options_.independent;
   if (!breaks && !asked_ && !first_ended_) look_at_waiting();
   if (!ending_) look_at_nodes();
+  look_for_hang();
   const auto passed = [&](const std::optional<Clock::time_point>& moment) {
     return moment && since(*moment) > options_.grace;
   };
   const bool done = passed(first_ended_) || (first_ended_ && options_.stays && all_ranks_ended());
-  if (asked_ || hopeless_ || (breaks && !options_.stays && passed(broken_)) || done) end_others();
+  if (asked_ || hopeless_ || !hang_.empty() || (breaks && !options_.stays && passed(broken_)) ||
+      done)
+    end_others();
   if (kill_at_ && Clock::now() >= *kill_at_) kill_rest();
 }
 
@@ -52,7 +55,8 @@ void ClusterGang::tell_that_it_waits() {
 
 /// Once, and before anything is done about it.
 void ClusterGang::tell_of_break() const {
-  if (is_ending() || !broken_ || asked_ || hopeless_ || options_.independent || !events_.breaks)
+  const bool breaks = broken_ || !hang_.empty();
+  if (is_ending() || !breaks || asked_ || hopeless_ || options_.independent || !events_.breaks)
     return;
   GangEnd end;
   blame_culprit(end);

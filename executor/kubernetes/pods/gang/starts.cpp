@@ -87,7 +87,8 @@ void ClusterGang::read_progress(std::size_t place, std::string_view line) {
 
 /// An elastic job is as large as it can be: who stands by and is ready joins.
 void ClusterGang::look_for_growth() {
-  if (!seated_ || !begun_ || broken_ || asked_ || hopeless_ || first_ended_) return;
+  if (!seated_ || !begun_ || broken_ || asked_ || hopeless_ || first_ended_ || !hang_.empty())
+    return;
   int waiting = 0;
   for (std::size_t k = 0; k < members_.size(); ++k) {
     const Member& m = members_[k];
@@ -105,10 +106,12 @@ bool ClusterGang::is_of_before(const PodView& view) const {
   return !known && view.ended() && view.start() < start_;
 }
 
-/// A member is lost, as are those that went with it, and what they said is read.
+/// A member is lost, as are those that went with it, and what they said is read. Pods that hang
+/// take no orders: all are ended first.
 bool ClusterGang::start_is_over() const {
   constexpr Seconds kOthersOfANode{2}, kToRead{7};
-  if (!broken_ || asked_ || hopeless_ || first_ended_ || since(*broken_) < kOthersOfANode)
+  if (!broken_ || asked_ || hopeless_ || first_ended_ || !hang_.empty() ||
+      since(*broken_) < kOthersOfANode)
     return false;
   const auto is_read = [](const Member& m) { return !m.ended() || !m.log || m.log->done(); };
   return std::ranges::all_of(members_, is_read) || since(*broken_) > kToRead;

@@ -134,8 +134,16 @@ GangEnd ClusterGang::result() const {
   return end;
 }
 
-/// Some member is lost, or will not start.
+/// Some member is lost, or will not start, or all hang.
 void ClusterGang::blame_culprit(GangEnd& end) const {
+  if (!hang_.empty()) {
+    constexpr int kKilled = 137;
+    end.hung = true;
+    end.code = kKilled;
+    end.cause = Interruption::failure;
+    end.reason = hang_;
+    return;
+  }
   std::optional<int> place = hopeless_ ? hopeless_ : culprit_of(members_, options_.foreign);
   const bool nobody_else = !place && left_;
   if (nobody_else) place = left_->place;

@@ -97,6 +97,12 @@ class ClusterGang {
   void give_order(Member& m, const HostPort& master);
   Member* with_rank(int rank);
 
+  // hanging.cpp: steps that nobody hears of
+  bool trains() const;
+  bool hears() const;
+  bool is_read() const;
+  void look_for_hang();
+
   // ending.cpp: what is done about it
   void obey(StopRequest request);
   void judge();
@@ -142,6 +148,8 @@ class ClusterGang {
   std::set<std::string> gone_;     // uids
   std::set<std::string> foreign_;  // orders that are none, as they were told
   Clock::time_point last_order_{};
+  std::string hang_;  // why all hang; "": they do not
+  Clock::time_point heard_ = Clock::now(), looked_for_hang_{};
   std::string hopeless_words_;
   int hopeless_code_ = 0, losses_ = 0;
   bool asked_ = false, ending_ = false, no_events_ = false, told_waiting_ = false;
