@@ -95,6 +95,9 @@ int ClusterCommand::watch(const RunOptions& options, RunLease& lease, const std:
     replanner.look(s);
     if (replanner.stops()) next.look(replanner.taken(), how.state, s.attempt);
   };
+  observer.decides = [&](DecisionRecord& decision, const RunStatus& now, const RunEnds& then) {
+    replanner.add_ends(decision, now, then);
+  };
   observer.run.output = [&](std::string_view process, std::string_view line) {
     display.line(fmt::format("[{}] {}", process, line));
   };

@@ -33,6 +33,22 @@ bool watches(const RunOptions& options, const planner::RunLimits& limits) {
   return options.replan_mode() != ReplanMode::off && (limits.deadline || limits.budget);
 }
 
+void add_kept(DecisionRecord& d, const planner::RunOutlook& kept) {
+  d.kept_miss = kept.miss;
+  d.kept_p5 = Seconds{kept.time_seconds.p5};
+  d.kept_p50 = Seconds{kept.time_seconds.p50};
+  d.kept_p95 = Seconds{kept.time_seconds.p95};
+  if (kept.cost_usd) d.kept_cost = kept.cost_usd->mean;
+}
+
+void add_then(DecisionRecord& d, const planner::RunOutlook& then) {
+  d.miss = then.miss;
+  d.p5 = Seconds{then.time_seconds.p5};
+  d.p50 = Seconds{then.time_seconds.p50};
+  d.p95 = Seconds{then.time_seconds.p95};
+  if (then.cost_usd) d.cost = then.cost_usd->mean;
+}
+
 /// All in one place: what was measured counts for what is to come here.
 OwnRun this_run(const Plan& plan) { return own_question(plan, "here"); }
 
@@ -217,20 +233,11 @@ void Replanner::decide(const RunStatus& status, Found found) {
   d.at = status.elapsed;
   const PlanDigests digests = digests_of(bound_);
   d.planned_digest = digests.planned.empty() ? digests.run : digests.planned;
-  d.kept_miss = kept.miss;
-  d.kept_p5 = Seconds{kept.time_seconds.p5};
-  d.kept_p50 = Seconds{kept.time_seconds.p50};
-  d.kept_p95 = Seconds{kept.time_seconds.p95};
-  if (kept.cost_usd) d.kept_cost = kept.cost_usd->mean;
+  add_kept(d, kept);
   if (found) {
-    const planner::RunOutlook& then = found->outlook;
     d.what = found->what;
     d.changes = planner::texts(found->changes);
-    d.miss = then.miss;
-    d.p5 = Seconds{then.time_seconds.p5};
-    d.p50 = Seconds{then.time_seconds.p50};
-    d.p95 = Seconds{then.time_seconds.p95};
-    if (then.cost_usd) d.cost = then.cost_usd->mean;
+    add_then(d, found->outlook);
     d.applied = asked_.replan_mode() == ReplanMode::automatic;
   }
   if (!d.applied && told_ == d.what) return;  // nothing new
@@ -243,15 +250,30 @@ void Replanner::decide(const RunStatus& status, Found found) {
 /// In the run's records and, to be scored, in the history: as it goes on.
 void Replanner::record(const RunStatus& status, const DecisionRecord& d, const Found& found) const {
   MeasurementLog(directory_.measurements()).append(d);
+  const planner::RunOutlook kept =
+      planner::outlook_of(status.estimate.times, status.estimate.costs, limits_);
+  if (d.applied)
+    keep_in_history(found->plan, found->outlook, status);
+  else
+    keep_in_history(bound_.plan, kept, status);
+}
+
+void Replanner::add_ends(DecisionRecord& d, const RunStatus& status, const RunEnds& then) const {
+  const LiveEstimate& e = status.estimate;
+  const planner::RunOutlook outlook = planner::outlook_of(then.times, then.costs, limits_);
+  add_kept(d, planner::outlook_of(e.times, e.costs, limits_));
+  add_then(d, outlook);
+  keep_in_history(bound_.plan, outlook, status);
+}
+
+void Replanner::keep_in_history(const Plan& plan, const planner::RunOutlook& outlook,
+                                const RunStatus& status) const {
   HistoryRecord record;
   record.kind = HistoryRecord::Kind::decision;
   record.at = utc_now();
-  record.plan = plan_identity(d.applied ? found->plan : bound_.plan);
-  const planner::RunOutlook kept =
-      planner::outlook_of(status.estimate.times, status.estimate.costs, limits_);
-  const planner::RunOutlook& goes_on = d.applied ? found->outlook : kept;
-  record.time_seconds = goes_on.time_seconds;
-  record.cost_usd = goes_on.cost_usd;
+  record.plan = plan_identity(plan);
+  record.time_seconds = outlook.time_seconds;
+  record.cost_usd = outlook.cost_usd;
   record.step_seconds = status.estimate.step.count();
   record.directory = directory_.root.string();
   keep(record);

@@ -14,6 +14,7 @@
 #include "cli/run/run_parts.h"
 #include "planner/remedies.h"
 #include "sim/measurement/own_runs.h"
+#include "sim/measurement/slow_ranks_outlook.h"
 #include "sim/scenario/processor_rates.h"
 
 // `reckon run --replan`: looks while the job runs whether it will keep its deadline and budget, and
@@ -52,6 +53,9 @@ class Replanner {
   void begin(const RunOptions& options, const RunArtifact& bound, const RunDirectory& directory);
   /// Ten times a second.
   void look(const RunStatus& status);
+  /// The run goes on otherwise by another's decision, under the plan in force, and then ends as
+  /// `then` says: adds how it ends so, and as it is, and keeps that in the history.
+  void add_ends(DecisionRecord& decision, const RunStatus& status, const RunEnds& then) const;
   /// The run is to stop behind a checkpoint, and to go on with the changes.
   bool stops() const { return taken_.has_value(); }
   /// "goes on with two more workers"; "": it does not stop.
@@ -70,6 +74,8 @@ class Replanner {
   void start_search(const RunStatus& status);
   void decide(const RunStatus& status, Found found);
   void record(const RunStatus& status, const DecisionRecord& decision, const Found& found) const;
+  void keep_in_history(const Plan& plan, const planner::RunOutlook& outlook,
+                       const RunStatus& status) const;
   void tell(const RunStatus& status, const DecisionRecord& decision);
 
   const RunOptions& asked_;

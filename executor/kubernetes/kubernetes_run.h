@@ -12,6 +12,7 @@
 #include "executor/launch/run_tracker.h"
 #include "executor/launch/step_watch.h"
 #include "sim/forecast/forecast.h"
+#include "sim/measurement/slow_ranks_outlook.h"
 #include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/plan.h"
 
@@ -61,6 +62,9 @@ struct RankStatus {
 struct KubernetesObserver {
   RunObserver run;
   std::function<void(const std::vector<RankStatus>&)> ranks;  // ten times a second
+  /// The run goes on otherwise, by a decision that is about to be recorded, and then ends as `then`
+  /// says. The observer adds to it how it ends so, and as it is.
+  std::function<void(DecisionRecord& decision, const RunStatus& now, const RunEnds& then)> decides;
 };
 
 /// "rank 3", "rank 4 (server 0)". Pods that stand by have none.

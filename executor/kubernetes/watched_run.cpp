@@ -36,6 +36,7 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
       options_(options),
       observer_(observer),
       stop_(stop),
+      plan_(plan),
       starts_(plan.job_start.framework_start.value),
       has_servers_(plan.only_job().strategy.server_count() > 0),
       secret_made_(options.secret_is_there),
@@ -69,6 +70,7 @@ RunEnd WatchedRun::run() {
     create_state(kubectl_, options_.state);
   else
     read_earlier_attempts();
+  tell_watched_ranks();
   SuperviseOptions how;
   how.retry = options_.retry;
   how.first_attempt = options_.first_attempt;

@@ -23,7 +23,8 @@
 #include "sim/measurement/slow_ranks.h"
 
 // A run that is watched. Internal to executor/kubernetes: watched_run.cpp makes its attempts and
-// watches their pods, watched_run_records.cpp keeps what they say and what happens to them.
+// watches their pods, watched_run_records.cpp keeps what they say and what happens to them,
+// watched_run_slow.cpp acts on ranks that are slow.
 namespace reckon::kubernetes {
 
 class WatchedRun {
@@ -93,6 +94,17 @@ class WatchedRun {
   void show();
   void say(const std::string& text) const;
 
+  // ---- ranks that are slow beyond their kind (watched_run_slow.cpp)
+  /// Not all logs of a large job are read: says so.
+  void tell_watched_ranks() const;
+  /// Says which rank is slow, on which node; with KubernetesRunOptions::cordon_slow lets no new pod
+  /// onto that node and ends the pod, which saves first.
+  void look_for_slow(const StepRecord& step);
+  void replace_node_of(const SlowRank& slow, const std::string& what);
+  bool has_room_without(const std::string& node) const;
+  void decide_on(const SlowRank& slow, const std::string& what, bool has_room);
+  void end_pod_on(const std::string& node) const;
+
   // ---- records (watched_run_records.cpp)
   Seconds since_start(Time at) const;
   void on_output(int rank, Time at, std::string_view line);
@@ -100,10 +112,6 @@ class WatchedRun {
   void take(int rank, const MeasurementRecord& record);
   void on_start(const RunRecord& run);
   void settle(std::int64_t first_step);
-  /// Says which rank is slow beyond its kind, on which node; with KubernetesRunOptions::cordon_slow
-  /// lets no new pod onto that node and ends the pod, which saves first.
-  void look_for_slow(const StepRecord& step);
-  void replace_node_of(int pod, const std::string& what);
   void hear(int rank, const ForeignProgram::Records& records);
   /// What a program does behind the last reading of its page is lost with it, so near its end, and
   /// when it is told to end, the page is read more often.
@@ -129,6 +137,7 @@ class WatchedRun {
   const KubernetesObserver& observer_;
   const std::function<StopRequest()>& stop_;  // of the user
   const std::function<StopRequest()> asked_ = [this] { return request(); };
+  const Plan& plan_;
   const Seconds starts_;  // what a start is planned to take
   bool has_servers_, secret_made_;
   int workers_, ranks_of_worker_;
@@ -141,7 +150,7 @@ class WatchedRun {
   PodTimes times_;
   RunTracker tracker_;
   std::optional<RunMoney> money_;  // nullopt: a price is unknown
-  StepWatch steps_;  // of the attempt
+  StepWatch steps_;                // of the attempt
   SlowRanks slow_ranks_;
   std::optional<std::int64_t> cordoned_in_;  // the attempt in which a node was cordoned last
   std::optional<ForeignProgram> foreign_;    // nullopt: reckon-worker

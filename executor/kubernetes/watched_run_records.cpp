@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "executor/kubernetes/leftovers.h"
 #include "executor/kubernetes/watched_run.h"
 #include "sim/base/unit_text.h"
 
@@ -57,50 +56,6 @@ void WatchedRun::take(int rank, const MeasurementRecord& record) {
   if (step == nullptr || !of_all || (!foreign_ && step->rank != 0)) return;
   tracker_.set_phase("computing");
   tracker_.step_done(step->step, step->seconds, step->samples, step->loss);
-}
-
-void WatchedRun::look_for_slow(const StepRecord& step) {
-  for (const SlowRank& slow : slow_ranks_.add(step.rank, own_time(step))) {
-    const int pod = pod_of_rank(slow.rank);
-    const std::string& node = ranks_[std::size_t(pod)].node;
-    const std::string what =
-        fmt::format("rank {} on node {} {}", slow.rank, node.empty() ? "?" : node, to_text(slow));
-    say(fmt::format("slow: {}", what));
-    if (options_.cordon_slow && !node.empty()) replace_node_of(pod, what);
-  }
-}
-
-void WatchedRun::replace_node_of(int pod, const std::string& what) {
-  // One an attempt: what is slow beside it is judged again on the nodes of the next.
-  if (cordoned_in_ == tracker_.attempt()) return;
-  cordoned_in_ = tracker_.attempt();
-  const std::string& node = ranks_[std::size_t(pod)].node;
-  const KubectlResult cordoned = kubectl_.attempt({"cordon", node}, {}, Seconds{30});
-  if (!cordoned.good()) return say(fmt::format("node {} is not cordoned: {}", node, cordoned.err));
-  // For `reckon status`, which tells of it until somebody takes the node back.
-  kubectl_.attempt(
-      {"annotate", "node", node, "--overwrite",
-       fmt::format("{}={}/{}", kCordonedBy, kubectl_.name_space(), options_.state.run)},
-      {}, Seconds{30});
-  DecisionRecord decision;
-  decision.attempt = tracker_.attempt();
-  decision.step = tracker_.steps_done();
-  decision.at = clock_.now();
-  decision.applied = true;
-  decision.planned_digest =
-      options_.digests.planned.empty() ? options_.digests.run : options_.digests.planned;
-  decision.what = fmt::format("node {} cordoned and its pod replaced: {}", node, what);
-  keep(decision);
-  say(
-      fmt::format("node {} is cordoned ('kubectl uncordon {}' takes it back), and its pod ends "
-                  "behind a checkpoint",
-                  node, node));
-  const std::int64_t objects = standing_ ? standing_->objects() : tracker_.attempt();
-  const KubectlResult pods =
-      kubectl_.attempt({"delete", "pod", "--selector", selector_of(options_.state.run, objects),
-                        "--field-selector", "spec.nodeName=" + node, "--wait=false"},
-                       {}, Seconds{60});
-  if (!pods.good()) say(fmt::format("its pod is not deleted: {}", pods.err));
 }
 
 void WatchedRun::on_start(const RunRecord& run) {

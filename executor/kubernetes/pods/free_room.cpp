@@ -80,14 +80,17 @@ int workers_with_room(const Json& jobs, const Json& nodes_left, int most) {
   return 0;
 }
 
-std::optional<int> workers_with_room(const Kubectl& kubectl, const std::string& run, int most) {
+std::optional<int> workers_with_room(const Kubectl& kubectl, const std::string& run, int most,
+                                     const std::string& without) {
   try {
     const auto newest = newest_attempt(kubectl, run);
     if (!newest) return std::nullopt;
     // Pods that stayed are those of an earlier attempt.
     const Json jobs =
         kubectl.json({"get", "jobs", "--selector", selector_of(run, newest->objects)});
-    const Json left = nodes_left(kubectl.json({"get", "nodes"}), kubectl.raw("/api/v1/pods"), run);
+    Json left = nodes_left(kubectl.json({"get", "nodes"}), kubectl.raw("/api/v1/pods"), run);
+    for (Json& node : left["items"])
+      if (node_view(node).name == without) node["spec"]["unschedulable"] = true;
     return workers_with_room(jobs, left, most);
   } catch (const KubectlError&) {
     return std::nullopt;

@@ -12,8 +12,10 @@ Json nodes_left(Json nodes, const Json& pods, const std::string& but);
 /// `jobs`: of an attempt. 0: it has no worker.
 int workers_with_room(const Json& jobs, const Json& nodes_left, int most);
 
-/// The same of the run's newest pods, as the cluster is now. nullopt: it cannot be found out.
-std::optional<int> workers_with_room(const Kubectl& kubectl, const std::string& run, int most);
+/// The same of the run's newest pods, as the cluster is now, were the node `without` not there (""
+/// names none). nullopt: it cannot be found out.
+std::optional<int> workers_with_room(const Kubectl& kubectl, const std::string& run, int most,
+                                     const std::string& without = {});
 
 /// Ends the pods of an attempt that still run, and waits until they have: what they save must be
 /// there before others go on from it. False: some do not end within the limit. Throws KubectlError.
