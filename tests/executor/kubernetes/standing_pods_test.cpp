@@ -64,7 +64,8 @@ std::string pod_list(std::vector<Json> pods) {
 }
 
 // told-N: all ranks of start N have their orders; told-N-R: rank R has. What the watch says then is
-// in events-N, what logs say then besides is in log-PLACE-N; events-end: when all are ended.
+// in events-N, what logs say then besides is in log-PLACE-N; events-end: when all are ended;
+// events-late: 4 s behind the last.
 const char* const kStandingCluster = R"sh(
 echo "$*" >> said
 case "$*" in
@@ -88,6 +89,7 @@ case "$*" in
         cat events-$start
       fi
     done
+    if [ -e events-late ]; then sleep 4; cat events-late; fi
     exec sleep 30 ;;
   *pods*) cat pods ;;
   *jobs*) echo '{"items":[{}]}' ;;
@@ -181,7 +183,8 @@ TEST_CASE(
   const FakeKubectl fake(kStandingCluster);
   const Json first = running_pod(0, "a"), second = running_pod(1, "a");
   fake.write("pods", pod_list({first, second}));
-  fake.write("events-end", pod_event("DELETED", first) + pod_event("DELETED", second));
+  fake.write("events-end", pod_event("DELETED", first));
+  fake.write("events-late", pod_event("DELETED", second));
   const Kubectl kubectl = fake.kubectl();
   ClusterGangEvents events;
   events.hangs = [](Seconds) { return "no step was told for 5 min behind step 7"; };

@@ -22,7 +22,7 @@ namespace {
 constexpr int kPods = 3;
 
 // Files of attempt N: pods-N (list), log-N-RANK, gone-N (events of the pods that were told to end),
-// lost-N (events when one was deleted by node), dies-N (a log's connection does, without a word);
+// lost-N (events when one was deleted by node), dies-LOG (its connection does, without a word);
 // jobs, nodes, all-pods. In `said`: what was asked.
 const char* const kClusterOfJob = R"sh(
 echo "$*" >> said
@@ -46,8 +46,8 @@ case "$*" in
     tail -n 1 $log ;;
   *logs*) log=$(echo "$*" | sed 's/.*job-\([0-9]\)-worker-\([0-9]\).*/log-\1-\2/')
     n=${log#log-}; n=${n%-*}
-    if [ -e dies-$n ]; then  # its first connection, behind some lines
-      rm dies-$n; head -n 3 $log; exec sleep 30
+    if [ -e dies-$log ]; then  # its first connection, behind some lines
+      rm dies-$log; head -n 3 $log; exec sleep 30
     fi
     cat $log
     until [ -e ended-$n ] || [ -e deleted-$n ] || [ -e done-$n ]; do sleep 0.05; done ;;
@@ -265,7 +265,7 @@ TEST_CASE("a log whose connection died without a word is read anew before its po
   job.options.patience = {.step = Seconds{1}};
   job.write("log-0-1", log_of({"a", "b", "c"}));
   job.write("log-0-2", log_of({"a", "b", "c"}));
-  job.write("dies-0", "");
+  job.write("dies-log-0-0", "");
   std::int64_t done = 0;
   job.observer.run.status = [&](const RunStatus& status) { done = status.steps_done; };
   job.stops = [&](const auto&) { return done == 20 ? StopRequest::graceful : StopRequest::none; };
