@@ -154,7 +154,6 @@ class Preflight {
       need({"create", "secrets"}, "create secrets: the job's processes know each other by it");
       need({"delete", "secrets"}, "delete secrets");
     }
-    if (question_.cordons) need({"patch", "nodes"}, "patch nodes: --cordon-slow");
     if (question_.stays) need({"patch", "pods"}, "patch pods: tells them to go on");
     if (question_.reads_metrics)
       need({"get", "pods", "--subresource=proxy"}, "get pods/proxy: reads the program's metrics");
@@ -167,6 +166,11 @@ class Preflight {
                        "keeps a second launcher of the run from acting beside the first",
                        kubectl_.name_space(), missing),
            "ask for these on leases.coordination.k8s.io, or start one launcher at a time");
+    missing.clear();
+    if (question_.cordons) need({"patch", "nodes"}, "patch nodes");
+    if (!missing.empty())
+      problem("you may not patch nodes, as --cordon-slow does",
+              "ask for a ClusterRole that may get, list and patch nodes, or leave it out");
     missing = but_for_lease;
     if (!missing.empty())
       problem(fmt::format("you may not, in namespace {}: {}", kubectl_.name_space(), missing),

@@ -322,6 +322,17 @@ esac)");
   CHECK(read_state(kubectl, "a")->interruptions.empty());
 }
 
+TEST_CASE("who may not patch nodes is told that no Role of the namespace gives that") {
+  Example e;
+  e.fake.write("may-not", "patch nodes\n");
+  CHECK(e.ask().problems.empty());
+  e.question.cordons = true;
+  const PreflightAnswer answer = e.ask();
+  REQUIRE(answer.problems.size() == 1);
+  CHECK(answer.problems[0].what == "you may not patch nodes, as --cordon-slow does");
+  CHECK_THAT(answer.problems[0].hint, Contains("ClusterRole"));
+}
+
 TEST_CASE("a cluster that forbids Leases is warned of: nothing keeps a second launcher away") {
   Example e;
   e.fake.write("may-not", "create leases.coordination.k8s.io\nupdate leases.coordination.k8s.io\n");
