@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "executor/comm/rendezvous/job_secret.h"
@@ -52,6 +53,7 @@ class StartsOfPod {
       left_[std::size_t(own)].reset();
       if (own == 0) {
         first_ = part->rank;
+        said_.reset();
         say(part_line(order_of_pod(*part, ranks_)));
       }
       return true;
@@ -60,15 +62,17 @@ class StartsOfPod {
     if (!behind) return false;
     left_[std::size_t(own)] = behind;
     // One that had no time to take part in a start has left one before it.
-    if (std::ranges::all_of(left_, [](const auto& left) { return left.has_value(); }))
-      say(waiting_line(**std::ranges::max_element(left_)));
+    if (!std::ranges::all_of(left_, [](const auto& left) { return left.has_value(); })) return true;
+    const auto newest = *std::ranges::max_element(left_);
+    if (std::exchange(said_, newest) != newest) say(waiting_line(*newest));
     return true;
   }
 
  private:
   int ranks_, first_;
   std::vector<std::optional<std::int64_t>>
-      left_;  // of the ranks that wait: the start that they left
+      left_;                          // of the ranks that wait: the start that they left
+  std::optional<std::int64_t> said_;  // the pod waits, and has left this start
 };
 
 void print_step(const ProgressReport& r) {
