@@ -1,13 +1,25 @@
 #include "executor/comm/rendezvous/worker_identity.h"
 
 #include <charconv>
+#include <climits>
 #include <cstdlib>
+#include <initializer_list>
 
 #include <fmt/format.h>
+
+#include "executor/comm/rendezvous/identity_slurm.h"
 
 namespace reckon {
 
 namespace {
+std::optional<int> whole_number(const std::string& text, int least, int most) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, code] = std::from_chars(text.data(), end, value);
+  const bool whole = code == std::errc{} && at == end && value >= least && value <= most;
+  return whole ? std::optional(value) : std::nullopt;
+}
+
 class IdentityReader {
  public:
   IdentityReader(const IdentityFlags& flags, const Environment& environment)
@@ -15,13 +27,16 @@ class IdentityReader {
 
   Expected<WorkerIdentity> read() {
     const auto tf_config = environment_("TF_CONFIG");
+    const auto step = slurm_step();
     const bool by_flags = flags_.rank || flags_.role || flags_.workers;
     if (by_flags)
       read_flags();
     else if (tf_config)
       read_tf_config(*tf_config);
-    else if (environment_("RANK") || environment_("WORLD_SIZE"))
+    else if (environment_("RANK") || (environment_("WORLD_SIZE") && !step))
       read_rank_variables();
+    else if (step)
+      read_slurm_variables(*step);
     read_common();
     check();
     if (!problems_.empty()) return tl::unexpected(problems_);
@@ -38,10 +53,7 @@ class IdentityReader {
                             const std::string& meaning) {
     const auto text = environment_(name);
     if (!text) return std::nullopt;
-    int value = 0;
-    const char* end = text->data() + text->size();
-    const auto [at, code] = std::from_chars(text->data(), end, value);
-    if (code == std::errc{} && at == end && value >= least && value <= most) return value;
+    if (const auto value = whole_number(*text, least, most)) return value;
     problem(name, fmt::format("{} is '{}'", name, *text),
             fmt::format("{}: a whole number from {} to {}", meaning, least, most));
     return std::nullopt;
@@ -65,16 +77,77 @@ class IdentityReader {
   }
 
   void read_rank_variables() {
-    identity_.source = "RANK";
-    const auto size = needed("WORLD_SIZE", 1, kMost, "how many workers the job has");
-    const auto rank = needed("RANK", 0, kMost, "this worker's number, from 0");
+    read_place("RANK", "WORLD_SIZE");
+    if (identity_.workers > 1) read_master_variables();
+  }
+
+  void read_place(const std::string& of_rank, const std::string& of_size) {
+    identity_.source = of_rank;
+    const auto size = needed(of_size, 1, kMost, "how many workers the job has");
+    const auto rank = needed(of_rank, 0, kMost, "this worker's number, from 0");
     identity_.workers = size.value_or(1);
     identity_.rank = identity_.index = rank.value_or(0);
     if (size && rank && *rank >= *size)
-      problem("RANK", fmt::format("RANK is {}, but WORLD_SIZE is {}", *rank, *size),
-              "ranks count from 0 to WORLD_SIZE - 1");
+      problem(of_rank, fmt::format("{} is {}, but {} is {}", of_rank, *rank, of_size, *size),
+              fmt::format("ranks count from 0 to {} - 1", of_size));
     identity_.role = identity_.rank == 0 ? Role::chief : Role::worker;
-    if (identity_.workers > 1) read_master_variables();
+  }
+
+  std::optional<std::string> first_set(std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (environment_(name)) return name;
+    return std::nullopt;
+  }
+
+  /// The number of the step of Slurm that this process is one of several tasks of. A batch script
+  /// and a shell of salloc have the job's variables, SLURM_PROCID among them, but no number of a
+  /// step, and are one process: Slurm's src/common/env.c, setup_env(), sets it where it is not
+  /// negative, which the numbers of these are [SchedMD/slurm, 00623bab].
+  std::optional<int> slurm_step() {
+    const auto named = first_set({"SLURM_STEP_ID", "SLURM_STEPID"});
+    if (!named || !environment_("SLURM_PROCID")) return std::nullopt;
+    const auto tasks = environment_(of_slurm_tasks());
+    if (tasks && whole_number(*tasks, 1, 1)) return std::nullopt;
+    return whole_number(*environment_(*named), 0, INT_MAX);
+  }
+  /// SLURM_NTASKS may be the job's.
+  std::string of_slurm_tasks() {
+    return first_set({"SLURM_STEP_NUM_TASKS"}).value_or("SLURM_NTASKS");
+  }
+
+  void read_slurm_variables(int step) {
+    read_place("SLURM_PROCID", of_slurm_tasks());
+    if (const auto said = number("WORLD_SIZE", 1, kMost, "how many workers the job has");
+        said && *said != identity_.workers)
+      problem(
+          "WORLD_SIZE",
+          fmt::format("WORLD_SIZE is {}, but {} is {}", *said, of_slurm_tasks(), identity_.workers),
+          "set RANK as well, or leave both to Slurm");
+    if (const auto local = number("SLURM_LOCALID", 0, kMost, "this task's number on its node"))
+      identity_.local_rank = *local;
+    if (const auto attempt = number("SLURM_RESTART_COUNT", 0, kMost, "how often it was requeued"))
+      identity_.attempt = *attempt;
+    const auto job = needed(first_set({"SLURM_JOB_ID", "SLURM_JOBID"}).value_or("SLURM_JOB_ID"), 0,
+                            INT_MAX, "the number that Slurm gave the job");
+    identity_.job = fmt::format("slurm-{}.{}", job.value_or(0), step);
+    if (flags_.master) return;
+    const auto port = number("MASTER_PORT", 1, 65535, "a port that is free on rank 0's machine");
+    identity_.master.port = port ? std::uint16_t(*port) : slurm_meeting_port(job.value_or(0), step);
+    const auto address = environment_("MASTER_ADDR");
+    identity_.master.host = address && !address->empty() ? *address : first_node();
+  }
+
+  /// Of the step; "": a problem.
+  std::string first_node() {
+    const auto name = first_set({"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"});
+    constexpr const char* kHint = "a list of nodes like node[01-04,7],other; or set MASTER_ADDR";
+    if (!name) {
+      problem("SLURM_STEP_NODELIST", "SLURM_STEP_NODELIST is not set", kHint);
+      return "";
+    }
+    const auto node = first_slurm_node(*environment_(*name));
+    if (!node) problem(*name, fmt::format("{} is '{}'", *name, *environment_(*name)), kHint);
+    return node.value_or("");
   }
 
   void read_master_variables() {

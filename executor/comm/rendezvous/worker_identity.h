@@ -10,7 +10,8 @@
 #include "sim/scenario/scenario.h"
 
 // Who a process is in its job, from what the user or the cluster's software says: flags, TF_CONFIG
-// (TensorFlow, Kubeflow, AI Platform) or RANK and its companions (torchrun, PyTorchJob).
+// (TensorFlow, Kubeflow, AI Platform), RANK and its companions (torchrun, PyTorchJob), or
+// SLURM_PROCID and its companions (srun). The first of them that is there is taken.
 namespace reckon {
 
 struct WorkerIdentity {
@@ -26,7 +27,7 @@ struct WorkerIdentity {
   std::uint16_t port = 0;        // of this process' own listener, if said
   std::string job = "reckon";
   int attempt = 0;
-  std::string source;  // "flags", "TF_CONFIG", "RANK", or "" for a process on its own
+  std::string source;  // "flags", "TF_CONFIG", "RANK", "SLURM_PROCID"; "": a process on its own
 
   int members() const { return workers + servers; }
   bool computes() const { return reckon::computes(role); }

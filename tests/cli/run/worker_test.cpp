@@ -107,6 +107,31 @@ TEST_CASE("two workers that meet by RANK train one model") {
   CHECK(contains(read_all(w.path("run/measurements.jsonl")), R"("rank":1,"step":7)"));
 }
 
+TEST_CASE("two tasks of a step of Slurm meet where its variables say, and train one model") {
+  const Workspace w;
+  w.write("plan.yaml", small_plan(kRecords, "{kind: multi_worker_mirrored, workers: 2}", 2));
+  secret_option(w);
+  // Step 0 of the job with this number meets at port 10000 + number.
+  const std::string job = std::to_string(meeting_port() - 10000);
+  const std::string task = " " + kWorker + "plan.yaml --out run --threads 1";
+  const std::string of_step =
+      "export RECKON_SECRET_FILE=job.secret SLURM_JOB_ID=" + job +
+      " SLURM_NTASKS=2 SLURM_STEP_NODELIST='127.0.0.[1-2]' SLURM_JOB_NODELIST='127.0.0.[1-2]'; ";
+  const Output out = w.run_shell(of_step + "export SLURM_STEP_ID=0; SLURM_PROCID=1" + task +
+                                 " & SLURM_PROCID=0" + task + "; code=$?; wait $! && exit $code");
+  CHECK(out.err == "");
+  CHECK(out.code == 0);
+  CHECK(contains(out.out, "step 7 loss "));
+  CHECK(contains(read_all(w.path("run/measurements.jsonl")), R"("rank":1,"step":7)"));
+  // The batch script itself has the same variables, but for the step's number.
+  const Output script =
+      w.run_shell(of_step + "SLURM_PROCID=0 " + kWorker + "plan.yaml --out alone");
+  CHECK(script.code == 2);
+  CHECK(contains(script.err, "the plan has 2 workers, this job 1"));
+  w.write("plan.yaml", small_plan(kRecords));
+  CHECK(w.run_shell(of_step + "SLURM_PROCID=0 " + kWorker + "plan.yaml --out one").code == 0);
+}
+
 TEST_CASE("starts by hand are counted, on one clock") {
   const Workspace w;
   w.write("plan.yaml", small_plan(kRecords));

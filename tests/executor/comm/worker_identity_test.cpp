@@ -1,26 +1,9 @@
-#include "executor/comm/rendezvous/worker_identity.h"
-
-#include <map>
-
-#include <catch2/catch.hpp>
+#include "executor/comm/identities.h"
 
 namespace {
 using namespace reckon;
+using namespace reckon::test;
 
-Environment with(std::map<std::string, std::string> variables) {
-  return [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {
-    const auto found = variables.find(name);
-    return found == variables.end() ? std::nullopt : std::optional(found->second);
-  };
-}
-/// All messages, each "variable: what".
-std::vector<std::string> problems(const IdentityFlags& flags, const Environment& environment) {
-  std::vector<std::string> all;
-  const auto identity = worker_identity(flags, environment);
-  REQUIRE_FALSE(identity.has_value());
-  for (const Diagnostic& d : identity.error()) all.push_back(d.at.file + ": " + d.what);
-  return all;
-}
 std::vector<std::string> tf_problems(const std::string& json) {
   return problems({}, with({{"TF_CONFIG", json}}));
 }
