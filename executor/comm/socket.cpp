@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -94,9 +95,12 @@ std::string peer_text(const Socket& socket) {
 
 [[noreturn]] void throw_closed(const Socket& socket, int error) {
   const bool lost = error == 0 || error == ECONNRESET || error == EPIPE || error == ENOTCONN;
+  constexpr std::array kCut{ECONNRESET,  ECONNABORTED, ETIMEDOUT, EHOSTUNREACH,
+                            ENETUNREACH, EHOSTDOWN,    ENETDOWN,  ENETRESET};
   throw SocketError(lost ? SocketError::Kind::closed : SocketError::Kind::other,
                     fmt::format("connection to {}: {}", peer_text(socket),
-                                error == 0 ? "closed by the other side" : error_text(error)));
+                                error == 0 ? "closed by the other side" : error_text(error)),
+                    std::ranges::find(kCut, error) != kCut.end());
 }
 }  // namespace
 
@@ -143,6 +147,9 @@ Socket& Socket::operator=(Socket&& other) noexcept {
 void Socket::close() {
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
+}
+void Socket::expect_acknowledgement_within(Seconds limit) {
+  set_option(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, int(std::ceil(limit.count() * 1e3)));
 }
 void Socket::shutdown() {
   if (fd_ >= 0) ::shutdown(fd_, SHUT_RDWR);
@@ -261,6 +268,12 @@ std::optional<Socket> accept_one(const Socket& listener, Deadline deadline) {
                       "accept: " + error_text(error));
   }
   return std::nullopt;
+}
+
+Socket wake_descriptor() {
+  Socket socket{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  if (!socket) throw SocketError(SocketError::Kind::no_resources, "eventfd: " + error_text(errno));
+  return socket;
 }
 
 bool wait_readable(const Socket& socket, Deadline deadline) {

@@ -44,8 +44,12 @@ std::string text(const HostPort& address);
 class SocketError : public std::runtime_error {
  public:
   enum class Kind { closed, timeout, refused, address_in_use, no_resources, other };
-  SocketError(Kind kind, const std::string& what) : std::runtime_error(what), kind(kind) {}
+  SocketError(Kind kind, const std::string& what, bool cut = false)
+      : std::runtime_error(what), kind(kind), cut(cut) {}
   Kind kind;
+  /// The network ended the connection (reset, no answer, no route), or a process that ended with
+  /// bytes unread. Not: the orderly end by a process that closes it or ends.
+  bool cut;
 };
 
 /// Owns a file descriptor. Connected sockets do not block, send small messages at once and probe a
@@ -60,6 +64,9 @@ class Socket {
   int fd() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
   void close();
+  /// The connection is cut where the other side's host acknowledges nothing for so long. Keep-alive
+  /// does not see that while bytes are on their way (TCP_USER_TIMEOUT, tcp(7)).
+  void expect_acknowledgement_within(Seconds limit);
   /// Tells the peer that no more will come, and makes every call on this socket, in any thread,
   /// return.
   void shutdown();
@@ -81,6 +88,10 @@ std::string local_address_towards(const HostPort& other);
 /// nullopt: nobody came until the deadline. `no_resources`: somebody waits, and there is no
 /// descriptor or memory for the connection now.
 std::optional<Socket> accept_one(const Socket& listener, Deadline deadline);
+
+/// To wake a thread that polls it: readable from when 8 bytes were written to it until they are
+/// read (eventfd(2)); it does not block. Throws `no_resources`.
+Socket wake_descriptor();
 
 /// Waits until the socket can be read (written) or the deadline passes.
 bool wait_readable(const Socket& socket, Deadline deadline);

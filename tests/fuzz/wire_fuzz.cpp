@@ -204,7 +204,7 @@ void decodes(std::span<const std::byte> bytes, const Decode& decode) {
 }
 
 void payload(Script& script) {
-  const std::uint8_t which = script.byte() % 8;
+  const std::uint8_t which = script.byte() % 9;
   const Bytes bytes = script.rest();
   switch (which) {
     case 0:
@@ -221,8 +221,10 @@ void payload(Script& script) {
       return decodes(bytes, decode_failure);
     case 6:
       return decodes(bytes, decode_progress);
-    default:
+    case 7:
       return decodes(bytes, decode_step_end);
+    default:
+      return decodes(bytes, decode_return);
   }
 }
 
@@ -281,8 +283,10 @@ void say_anything(Channel& channel, Script& script, std::uint16_t first) {
 
 void member_of_rendezvous(Script& script) {
   Door door;
-  const RendezvousOptions options{
-      .secret = secret(), .size = 1 + script.byte() % 2, .deadline = Seconds{0.05}};
+  const RendezvousOptions options{.secret = secret(),
+                                  .size = 1 + script.byte() % 2,
+                                  .deadline = Seconds{0.05},
+                                  .grace = Seconds{0}};
   Coordinator coordinator(door.take_listener(), options);
   try {
     Channel channel = enter(door, kCoordinator, 0);

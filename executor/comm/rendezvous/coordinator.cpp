@@ -1,10 +1,10 @@
 #include "executor/comm/rendezvous/coordinator.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,6 +19,10 @@ constexpr Seconds kReplyDeadline{2};  // replies are small: who does not take on
 std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
+
+std::string process_of(const Member& member) {
+  return fmt::format("rank {} (process {} on {})", member.rank, member.process, member.host);
+}
 }  // namespace
 
 Coordinator::Coordinator(Socket listener, const RendezvousOptions& options)
@@ -26,7 +30,7 @@ Coordinator::Coordinator(Socket listener, const RendezvousOptions& options)
       deadline_(Deadline::after(options.deadline)),
       listener_(std::move(listener), options.secret, {Listening::As::coordinator, 0}, options.warn,
                 JobListenerLimits::for_processes(options.size)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      wake_(wake_descriptor()),
       by_rank_(std::size_t(options.size)),
       vanished_(std::size_t(options.size)),
       thread_([this] { run(); }) {}
@@ -41,7 +45,7 @@ Coordinator::~Coordinator() {
 bool Coordinator::needed() const {
   const bool all_told = !begun_ || lost_.has_value();
   if (stopped_ || (closing_ && (all_told || closing_->passed()))) return false;
-  return !closing_ ||
+  return !closing_ || keeps_seats() ||
          std::ranges::any_of(connections_, [](const Connection& c) { return c.member && !c.left; });
 }
 
@@ -67,6 +71,8 @@ int Coordinator::wait_milliseconds() const {
   };
   if (!begun_) wake_at(deadline_);
   if (closing_) wake_at(*closing_);
+  for (const Seat& seat : seats_)
+    if (seat.kept_until) wake_at(*seat.kept_until);
   for (const Connection& c : connections_)
     if (c.asks) wake_at(*c.asks);
   return milliseconds;
@@ -89,8 +95,11 @@ void Coordinator::serve_once() {
     if (waits[i++].revents != 0 && !c.over) receive(c);
   }
   connections_.remove_if([](const Connection& c) { return c.over; });
-  for (JobListener::Admitted& one : listener_.admit())
+  for (JobListener::Admitted& one : listener_.admit()) {
+    one.channel.socket().expect_acknowledgement_within(kRendezvousSilence);
     connections_.push_back({.channel = std::move(one.channel), .peer = std::move(one.peer)});
+  }
+  end_grace();
   answer_blame();
   if (!begun_ && deadline_.passed()) give_up();
 }
@@ -101,8 +110,10 @@ void Coordinator::receive(Connection& from) {
       handle(from, message);
       if (from.over) return;
     }
-  } catch (const std::runtime_error&) {  // its end, or no member of ours
-    end(from);
+  } catch (const SocketError& error) {
+    end(from, error.cut || !from.cut.empty(), from.cut.empty() ? error.what() : from.cut);
+  } catch (const std::runtime_error& error) {  // no member of ours
+    end(from, false, error.what());
   }
 }
 
@@ -110,6 +121,10 @@ void Coordinator::handle(Connection& from, const Message& message) {
   const auto kind = RendezvousMessage(message.head.kind);
   if (kind == RendezvousMessage::hello && !from.member) {
     handle_hello(from, decode_hello(message.payload));
+    return;
+  }
+  if (kind == RendezvousMessage::back && !from.member) {
+    handle_return(from, decode_return(message.payload));
     return;
   }
   if (!from.member) throw WireError("a message before a hello");
@@ -120,6 +135,7 @@ void Coordinator::handle(Connection& from, const Message& message) {
     store_[key] = {bytes.begin(), bytes.end()};
     for (Connection& c : connections_)
       if (std::erase(c.awaits, key) > 0) reply(c, RendezvousMessage::value, bytes);
+    reply(from, RendezvousMessage::stored, std::string());
   } else if (kind == RendezvousMessage::get) {
     const std::string key = fields.text();
     const auto found = store_.find(key);
@@ -130,10 +146,10 @@ void Coordinator::handle(Connection& from, const Message& message) {
   } else if (kind == RendezvousMessage::ask_blame) {
     constexpr std::int64_t kMostMilliseconds = 3'600'000;
     const auto wait = std::clamp<std::int64_t>(fields.number(), 0, kMostMilliseconds);
-    if (lost_)
-      reply(from, RendezvousMessage::lost, encode(*lost_));
-    else
-      from.asks = Deadline::after(std::chrono::milliseconds(wait));
+    if (lost_) return reply(from, RendezvousMessage::lost, encode(*lost_));
+    from.asks = Deadline::after(std::chrono::milliseconds(wait));
+    for (Seat& seat : seats_)
+      if (seat.kept_until) seat.kept_until = seat.kept_until->earlier(Deadline::after(grace()));
   } else if (kind == RendezvousMessage::leave) {
     from.left = true;
   } else {
@@ -143,37 +159,64 @@ void Coordinator::handle(Connection& from, const Message& message) {
 
 void Coordinator::handle_hello(Connection& from, const Hello& hello) {
   const Member& m = hello.member;
-  const auto refuse = [&](RendezvousMessage kind, const std::string& why) {
-    reply(from, kind, why);
-    from.over = true;
-  };
   if (from.peer.job != options_.job)
-    return refuse(RendezvousMessage::refused,
+    return refuse(from, RendezvousMessage::refused,
                   fmt::format("this is the rendezvous of job '{}', not of '{}'", options_.job,
                               from.peer.job));
   if (std::uint32_t(m.rank) != from.peer.rank) throw WireError("a rank that is another's");
   if (hello.attempt > options_.attempt)
-    return refuse(RendezvousMessage::not_yet,
+    return refuse(from, RendezvousMessage::not_yet,
                   fmt::format("attempt {} still holds the rendezvous", options_.attempt));
   if (hello.attempt < options_.attempt)
-    return refuse(RendezvousMessage::refused,
+    return refuse(from, RendezvousMessage::refused,
                   fmt::format("attempt {} of the job is over; this is attempt {}", hello.attempt,
                               options_.attempt));
   if (hello.size != options_.size || m.rank >= options_.size)
-    return refuse(RendezvousMessage::refused,
+    return refuse(from, RendezvousMessage::refused,
                   fmt::format("rank {} says that the world size is {}; rank 0 says {}", m.rank,
                               hello.size, options_.size));
   Connection*& seat = by_rank_[std::size_t(m.rank)];
   if (seat != nullptr)
-    return refuse(RendezvousMessage::refused,
+    return refuse(from, RendezvousMessage::refused,
                   fmt::format("rank {} is there already: process {} on {}; two processes have the "
                               "same rank",
                               m.rank, seat->member->process, seat->member->host));
+  // Its process is gone, and this start will end, or its connection was cut and it comes back.
+  if (begun_)
+    return refuse(from, RendezvousMessage::not_yet,
+                  fmt::format("this start of the job has begun with another process: {}",
+                              process_of(seats_[std::size_t(m.rank)].member)));
   seat = &from;
   from.member = m;
   const std::string reached_at = from.channel.socket().local().host;
   if (!is_loopback(reached_at)) nonlocal_address_ = reached_at;
   if (std::ranges::find(by_rank_, nullptr) == by_rank_.end()) begin();
+}
+
+void Coordinator::refuse(Connection& from, RendezvousMessage kind, const std::string& why) {
+  reply(from, kind, why);
+  from.over = true;
+}
+
+/// Whoever shows the rank's token is its process. Its old connection may not have ended here yet.
+void Coordinator::handle_return(Connection& from, const Return& back) {
+  const std::size_t rank = from.peer.rank;
+  const bool ours = from.peer.job == options_.job && back.attempt == options_.attempt &&
+                    rank < seats_.size() && back.token.size() == sizeof(Nonce) &&
+                    same_bytes(bytes_of(back.token), seats_[rank].token);
+  if (!ours)
+    return refuse(from, RendezvousMessage::refused,
+                  fmt::format("rank {} of this start of the job is another process", rank));
+  if (Connection* old = std::exchange(by_rank_[rank], &from)) {
+    old->member.reset();
+    old->over = true;
+  }
+  Seat& seat = seats_[rank];
+  seat.kept_until.reset();
+  from.member = seat.member;
+  reply(from, RendezvousMessage::welcome, std::string());
+  if (lost_) return reply(from, RendezvousMessage::lost, encode(*lost_));
+  if (options_.warn) options_.warn(fmt::format("{} is back", process_of(seat.member)));
 }
 
 void Coordinator::begin() {
@@ -184,9 +227,13 @@ void Coordinator::begin() {
     if (is_loopback(c->member->address.host) && !nonlocal_address_.empty())
       c->member->address.host = nonlocal_address_;
     members.push_back(*c->member);
+    seats_.push_back({.member = *c->member, .token = random_nonce(), .kept_until = {}});
   }
   const auto list = encode(members);
-  for (Connection* c : by_rank_) reply(*c, RendezvousMessage::members, list);
+  for (Connection* c : by_rank_) {
+    reply(*c, RendezvousMessage::token, seats_[std::size_t(c->member->rank)].token);
+    reply(*c, RendezvousMessage::members, list);
+  }
 }
 
 std::string Coordinator::missing() const {
@@ -209,20 +256,50 @@ void Coordinator::give_up() {
   stopped_ = true;
 }
 
-void Coordinator::end(Connection& gone) {
+void Coordinator::end(Connection& gone, bool cut, const std::string& why) {
   gone.over = true;
   if (!gone.member) return;
   const int rank = gone.member->rank;
   by_rank_[std::size_t(rank)] = nullptr;
   if (!begun_)
     vanished_[std::size_t(rank)] = true;
+  else if (!gone.left && cut && !lost_)
+    keep_seat(seats_[std::size_t(rank)], why);
   else if (!gone.left)
     declare_lost({rank});
+}
+
+void Coordinator::keep_seat(Seat& seat, const std::string& why) {
+  seat.kept_until = Deadline::after(grace());
+  if (options_.warn)
+    options_.warn(fmt::format("{}: {}; it may come back within {:.3g} s", process_of(seat.member),
+                              why, grace().count()));
+}
+
+Seconds Coordinator::grace() const {
+  const bool missed =
+      std::ranges::any_of(connections_, [](const Connection& c) { return c.asks && !c.over; });
+  return missed ? std::min(options_.grace, kGraceWhenMissed) : options_.grace;
+}
+
+bool Coordinator::keeps_seats() const {
+  return std::ranges::any_of(seats_, [](const Seat& s) { return s.kept_until.has_value(); });
+}
+
+void Coordinator::end_grace() {
+  std::vector<int> absent;
+  for (const Seat& seat : seats_) {
+    if (!seat.kept_until || !seat.kept_until->passed()) continue;
+    absent.push_back(seat.member.rank);
+    if (options_.warn) options_.warn(fmt::format("{} did not come back", process_of(seat.member)));
+  }
+  if (!absent.empty()) declare_lost(absent);
 }
 
 void Coordinator::declare_lost(const std::vector<int>& ranks) {
   if (lost_) return;  // the first is the cause, those after it its consequences
   lost_ = ranks;
+  for (Seat& seat : seats_) seat.kept_until.reset();
   for (Connection& c : connections_)
     if (c.member && !c.over) reply(c, RendezvousMessage::lost, encode(ranks));
 }
@@ -234,6 +311,8 @@ void Coordinator::answer_blame() {
   std::vector<int> silent;
   for (const Connection* c : by_rank_)
     if (c != nullptr && !c->left && !c->asks) silent.push_back(c->member->rank);
+  for (const Seat& seat : seats_)
+    if (seat.kept_until) silent.push_back(seat.member.rank);
   if (!silent.empty()) declare_lost(silent);
   for (Connection& c : connections_) {
     if (!c.asks || !c.asks->passed()) continue;
@@ -246,8 +325,8 @@ void Coordinator::reply(Connection& to, RendezvousMessage kind,
                         std::span<const std::byte> payload) {
   try {
     send_message(to.channel, std::uint16_t(kind), 0, 0, payload, Deadline::after(kReplyDeadline));
-  } catch (const SocketError&) {
-    // Its end is read by receive().
+  } catch (const SocketError& error) {
+    if (error.cut) to.cut = error.what();  // its end is read by receive()
   }
 }
 void Coordinator::reply(Connection& to, RendezvousMessage kind, const std::string& text) {

@@ -25,7 +25,11 @@ enum class RendezvousMessage : std::uint16_t {
   lost,    // ranks that are lost or hang; sent to all, once
   nobody,  // answer to ask_blame
   leave,
-  over,  // rank 0 is done and does not wait for the others any longer
+  over,     // rank 0 is done and does not wait for the others any longer
+  stored,   // answer to set
+  token,    // before `members`: 32 bytes that the rank shows to come back
+  back,     // member -> coordinator: my connection was cut
+  welcome,  // answer to back: a member as before
 };
 inline constexpr std::uint64_t kRendezvousMessageLimit = 1 << 20;
 
@@ -35,6 +39,13 @@ struct Hello {
 };
 std::vector<std::byte> encode(const Hello& hello);
 Hello decode_hello(std::span<const std::byte> bytes);
+/// `back`, of the rank that has proved itself.
+struct Return {
+  int attempt = 0;
+  std::string token;
+};
+std::vector<std::byte> encode(const Return& back);
+Return decode_return(std::span<const std::byte> bytes);
 std::vector<std::byte> encode(const std::vector<Member>& members);
 std::vector<Member> decode_members(std::span<const std::byte> bytes);
 std::vector<std::byte> encode(const std::vector<int>& ranks);
@@ -53,8 +64,15 @@ class Coordinator {
     MessageReader reader{kRendezvousMessageLimit};
     std::optional<Member> member;
     bool left = false, over = false;
+    std::string cut;                  // what an answer met; "": no end of the connection
     std::vector<std::string> awaits;  // keys
     std::optional<Deadline> asks;     // blame: the answer is due
+  };
+  /// Of a rank, once all are there.
+  struct Seat {
+    Member member;
+    Nonce token{};
+    std::optional<Deadline> kept_until;  // its connection was cut
   };
 
   void run();
@@ -64,9 +82,15 @@ class Coordinator {
   void receive(Connection& from);
   void handle(Connection& from, const Message& message);
   void handle_hello(Connection& from, const Hello& hello);
+  void handle_return(Connection& from, const Return& back);
+  void refuse(Connection& from, RendezvousMessage kind, const std::string& why);
   void begin();  // all are there
   void give_up();
-  void end(Connection& gone);
+  void end(Connection& gone, bool cut, const std::string& why);
+  void keep_seat(Seat& seat, const std::string& why);
+  Seconds grace() const;
+  bool keeps_seats() const;
+  void end_grace();
   void answer_blame();
   void declare_lost(const std::vector<int>& ranks);
   void reply(Connection& to, RendezvousMessage kind, std::span<const std::byte> payload);
@@ -79,6 +103,7 @@ class Coordinator {
   Socket wake_;  // readable: rank 0 is done
   std::list<Connection> connections_;
   std::vector<Connection*> by_rank_;
+  std::vector<Seat> seats_;     // by rank; empty: not all are there yet
   std::vector<bool> vanished_;  // registered, then gone again, before all were there
   std::map<std::string, std::vector<std::byte>> store_;
   std::optional<std::vector<int>> lost_;

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -72,13 +71,13 @@ std::unique_ptr<Membership> Membership::join(const RendezvousOptions& options,
                                              std::optional<Socket> listener) {
   RECKON_CHECK(options.size >= 1);
   RECKON_CHECK(options.rank >= 0 && options.rank < options.size);
-  std::unique_ptr<Coordinator> coordinator;
-  if (options.rank == 0) {
-    if (!listener) listener = listen_at_master(options);
-    coordinator = std::make_unique<Coordinator>(std::move(*listener), options);
-  }
-  std::unique_ptr<Membership> membership{new Membership(options, std::move(coordinator))};
+  if (options.rank == 0 && !listener) listener = listen_at_master(options);
+  std::unique_ptr<Membership> membership;
   try {
+    // It has its descriptors before strangers can come and take those that are left.
+    membership.reset(new Membership(options));
+    if (options.rank == 0)
+      membership->coordinator_ = std::make_unique<Coordinator>(std::move(*listener), options);
     membership->register_with_master();
   } catch (const SocketError& error) {
     throw CommError(fmt::format("rendezvous of job '{}': {}", options.job, error.what()), {0});
@@ -94,16 +93,13 @@ std::unique_ptr<Membership> Membership::join(const RendezvousOptions& options,
   return membership;
 }
 
-Membership::Membership(RendezvousOptions options, std::unique_ptr<Coordinator> coordinator)
-    : options_(std::move(options)),
-      coordinator_(std::move(coordinator)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+Membership::Membership(RendezvousOptions options)
+    : options_(std::move(options)), wake_(wake_descriptor()) {}
 
 Membership::~Membership() {
-  if (watch_.joinable()) {
-    wake_watch();
-    watch_.join();
-  }
+  ends_ = true;
+  wake_watch();
+  if (watch_.joinable()) watch_.join();
   try {
     const bool failed = std::uncaught_exceptions() > 0;
     if (master_ && !members_.empty() && !failed)
@@ -113,24 +109,20 @@ Membership::~Membership() {
   }
 }
 
+HostPort Membership::place_of_master() const {
+  if (!coordinator_) return options_.master;
+  HostPort master = coordinator_->address();
+  if (master.host == "0.0.0.0") master.host = "127.0.0.1";
+  if (master.host == "::") master.host = "::1";
+  return master;
+}
+
 Channel Membership::connect_to_master(Deadline deadline) const {
-  HostPort master = options_.master;
-  if (coordinator_) {
-    master = coordinator_->address();
-    if (master.host == "0.0.0.0") master.host = "127.0.0.1";
-    if (master.host == "::") master.host = "::1";
-  }
-  try {
-    return connect_to_process(master, options_.secret, {Listening::As::coordinator, 0},
-                              {options_.job, std::uint32_t(options_.rank)}, deadline);
-  } catch (const SocketError& error) {
-    if (error.kind == SocketError::Kind::closed) throw;
-    throw CommError(
-        fmt::format("rank 0 does not answer for {:.3g} s: {}; is it started, and are MASTER_ADDR "
-                    "and MASTER_PORT those that it listens at?",
-                    options_.deadline.count(), error.what()),
-        {0});
-  }
+  Channel channel =
+      connect_to_process(place_of_master(), options_.secret, {Listening::As::coordinator, 0},
+                         {options_.job, std::uint32_t(options_.rank)}, deadline);
+  channel.socket().expect_acknowledgement_within(kRendezvousSilence);
+  return channel;
 }
 
 void Membership::send(RendezvousMessage kind, std::span<const std::byte> payload,
@@ -139,7 +131,16 @@ void Membership::send(RendezvousMessage kind, std::span<const std::byte> payload
 }
 
 Message Membership::say_hello(Deadline deadline) {
-  master_ = connect_to_master(deadline);
+  try {
+    master_ = connect_to_master(deadline);
+  } catch (const SocketError& error) {
+    if (error.kind == SocketError::Kind::closed) throw;
+    throw CommError(
+        fmt::format("rank 0 does not answer for {:.3g} s: {}; is it started, and are MASTER_ADDR "
+                    "and MASTER_PORT those that it listens at?",
+                    options_.deadline.count(), error.what()),
+        {0});
+  }
   const std::string own = master_->socket().local().host;
   Hello hello{.attempt = options_.attempt, .size = options_.size};
   hello.member = {.rank = options_.rank,
@@ -150,8 +151,11 @@ Message Membership::say_hello(Deadline deadline) {
   send(RendezvousMessage::hello, encode(hello), deadline);
   // The coordinator names who is missing at the deadline: wait for its word a little longer.
   constexpr Seconds kForTheWord{2};
-  return receive_message(*master_, kRendezvousMessageLimit,
-                         Deadline::after(deadline.left() + kForTheWord));
+  const Deadline until = Deadline::after(deadline.left() + kForTheWord);
+  Message answer = receive_message(*master_, kRendezvousMessageLimit, until);
+  if (RendezvousMessage(answer.head.kind) != RendezvousMessage::token) return answer;
+  token_ = text_of(answer);
+  return receive_message(*master_, kRendezvousMessageLimit, until);
 }
 
 void Membership::register_with_master() {
@@ -170,6 +174,7 @@ void Membership::register_with_master() {
     const auto kind = RendezvousMessage(answer.head.kind);
     if (kind == RendezvousMessage::members) {
       members_ = decode_members(answer.payload);
+      watch_ = std::thread([this] { watch(); });
       return;
     }
     if (kind != RendezvousMessage::not_yet || deadline.left() <= kPause)
@@ -202,7 +207,6 @@ void Membership::on_loss(std::function<void()> act) {
   const std::lock_guard lock(acts_mutex_);
   if (acted_) return act();
   acts_.push_back(std::move(act));
-  if (!watch_.joinable()) watch_ = std::thread([this] { watch(); });
 }
 
 bool Membership::knows_loss() {
@@ -210,15 +214,19 @@ bool Membership::knows_loss() {
   return lost_.has_value();
 }
 
-/// Until a rank is lost: what comes while nobody has asked is the news of that, or the end of rank
-/// 0. Who has asked holds the mutex until the answer is read.
+/// Until a rank is lost: what comes while nobody has asked is the news of that, the end of rank 0,
+/// or a cut. Who has asked holds the mutex until the answer is read.
 void Membership::watch() {
-  std::array<pollfd, 2> waits{{{wake_.fd(), POLLIN, 0}, {master_->socket().fd(), POLLIN, 0}}};
   while (true) {
+    std::unique_lock lock(mutex_);
+    std::array<pollfd, 2> waits{{{wake_.fd(), POLLIN, 0}, {master_->socket().fd(), POLLIN, 0}}};
+    lock.unlock();
     if (poll(waits.data(), waits.size(), -1) < 0) continue;  // a signal
-    const std::lock_guard lock(mutex_);
-    if (!lost_ && (waits[0].revents != 0 || !read_unasked())) return;
+    lock.lock();
+    std::uint64_t count = 0;
+    (void)!read(wake_.fd(), &count, sizeof count);
     if (lost_) break;
+    if (ends_ || !read_unasked()) return;
   }
   const std::lock_guard lock(acts_mutex_);
   acted_ = true;
@@ -232,9 +240,73 @@ bool Membership::read_unasked() {
   try {
     const Message message = next_message(Deadline::after(kForTheRest));
     return RendezvousMessage(message.head.kind) != RendezvousMessage::over;
-  } catch (const std::runtime_error&) {  // closed, silent or damaged
+  } catch (const SocketError& error) {
+    if (!error.cut || !come_back()) know_lost({0});
+  } catch (const std::runtime_error&) {  // damaged
     know_lost({0});
-    return true;
+  }
+  return true;
+}
+
+/// Once more to the rendezvous, where the network has cut the connection; false: rank 0 is lost.
+/// The caller holds the mutex.
+bool Membership::come_back() {
+  constexpr Seconds kPause = 100ms;
+  const Deadline grace = Deadline::after(options_.grace);
+  const Deadline when_missed = Deadline::after(kGraceWhenMissed);
+  while (!ends_ && !token_.empty()) {
+    try {
+      return try_to_come_back();
+    } catch (const SocketError& error) {
+      // Nobody listens there: the process of rank 0 is gone.
+      const Deadline until = asks_ ? grace.earlier(when_missed) : grace;
+      if (error.kind == SocketError::Kind::refused || until.left() <= kPause) return false;
+    } catch (const std::runtime_error&) {  // another listens there
+      return false;
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  return false;
+}
+
+bool Membership::try_to_come_back() {
+  constexpr Seconds kOneTry{2};
+  const Deadline deadline = Deadline::after(std::min(options_.grace, kOneTry));
+  Channel again = connect_to_master(deadline);
+  send_message(again, std::uint16_t(RendezvousMessage::back), std::uint32_t(options_.rank), 0,
+               encode(Return{options_.attempt, token_}), deadline);
+  const Message answer = receive_message(again, kRendezvousMessageLimit, deadline);
+  if (RendezvousMessage(answer.head.kind) != RendezvousMessage::welcome) return false;
+  master_ = std::move(again);
+  wake_watch();
+  return true;
+}
+
+/// The answer of that kind; nullopt: a rank is lost. What was asked on a connection that the
+/// network cut is asked again, so it must do no harm twice. The caller holds the mutex.
+std::optional<Message> Membership::ask(RendezvousMessage question,
+                                       std::span<const std::byte> payload, RendezvousMessage answer,
+                                       Deadline deadline) {
+  while (true) {
+    const Seconds left = deadline.left();
+    // A broken connection may still hold the news of a loss: read on after a failed send.
+    std::optional<SocketError> unsent;
+    try {
+      send(question, payload, deadline);
+    } catch (const SocketError& error) {
+      unsent = error;
+    }
+    try {
+      while (!lost_) {
+        Message message = next_message(deadline);
+        if (RendezvousMessage(message.head.kind) == answer) return message;
+      }
+      return std::nullopt;
+    } catch (const SocketError& error) {
+      const SocketError& first = unsent ? *unsent : error;
+      if (!first.cut || !come_back()) throw first;
+    }
+    deadline = Deadline::after(left);
   }
 }
 
@@ -243,9 +315,12 @@ void Membership::set(const std::string& key, std::span<const std::byte> value) {
   FieldWriter fields;
   fields.text(key).text({reinterpret_cast<const char*>(value.data()), value.size()});
   try {
-    send(RendezvousMessage::set, fields.bytes(), Deadline::after(options_.deadline));
+    (void)ask(RendezvousMessage::set, fields.bytes(), RendezvousMessage::stored,
+              Deadline::after(options_.deadline));
   } catch (const SocketError& error) {
     throw CommError(fmt::format("rank 0 is lost: {}", error.what()), {0});
+  } catch (const WireError& error) {
+    throw CommError(fmt::format("rank 0: {}", error.what()), {0});
   }
 }
 
@@ -254,12 +329,8 @@ std::vector<std::byte> Membership::get(const std::string& key, Deadline deadline
   FieldWriter fields;
   fields.text(key);
   try {
-    send(RendezvousMessage::get, fields.bytes(), deadline);
-    while (!lost_) {
-      Message message = next_message(deadline);
-      if (RendezvousMessage(message.head.kind) == RendezvousMessage::value)
-        return std::move(message.payload);
-    }
+    auto message = ask(RendezvousMessage::get, fields.bytes(), RendezvousMessage::value, deadline);
+    if (message) return std::move(message->payload);
   } catch (const SocketError& error) {
     if (error.kind == SocketError::Kind::timeout)
       throw CommError(fmt::format("nobody has set '{}' in time", key));
@@ -271,21 +342,17 @@ std::vector<std::byte> Membership::get(const std::string& key, Deadline deadline
 }
 
 std::vector<int> Membership::blame(Seconds grace) {
+  asks_ = true;  // before the watch has given the mutex back: it may be trying to come back
   const std::lock_guard lock(mutex_);
   if (lost_) return *lost_;
   constexpr Seconds kForTheAnswer{1};
   try {
     FieldWriter fields;
     fields.number(std::int64_t(grace.count() * 1e3));
-    // A broken connection may still hold the news of the loss: read on after a failed send.
-    try {
-      send(RendezvousMessage::ask_blame, fields.bytes(), Deadline::after(grace));
-    } catch (const SocketError&) {
-    }
-    const Deadline deadline = Deadline::after(grace + kForTheAnswer);
-    while (!lost_) {
-      const Message message = next_message(deadline);
-      if (RendezvousMessage(message.head.kind) == RendezvousMessage::nobody) return {};
+    if (ask(RendezvousMessage::ask_blame, fields.bytes(), RendezvousMessage::nobody,
+            Deadline::after(grace + kForTheAnswer))) {
+      asks_ = false;
+      return {};
     }
   } catch (const std::runtime_error&) {  // closed, silent or damaged
     know_lost({0});

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,7 +21,22 @@
 // the master's address; every rank (rank 0 too) proves there that it knows the job's secret,
 // registers and keeps its connection, so the end of a process is seen at once, by everybody in the
 // same order.
+//
+// The system of a process that ends closes its connections in order: its rank is lost at once. A
+// connection that is cut (reset, no answer, no route) says nothing of the process: it connects
+// again, proves the secret again and shows the token that rank 0 gave it alone when all were there;
+// then it is a member as before. Its rank is lost when the grace is over. A process that is killed
+// with bytes unread in its connection looks like a cut, too [Linux, tcp_close()]; the watch of each
+// member leaves none. This is of connections to rank 0: where one between ranks is cut, what they
+// were doing fails.
 namespace reckon {
+
+/// Until a connection without an answer is cut: keep-alive's 5 s and three probes 2 s apart
+/// (socket.cpp), and the same while bytes are on their way.
+inline constexpr Seconds kRendezvousSilence{11};
+/// For a process to come back where connections between ranks have failed, too (somebody asks whose
+/// fault it is): the process at the other end is probably gone.
+inline constexpr Seconds kGraceWhenMissed{2};
 
 struct Member {
   int rank = 0;  // workers first (chief is rank 0), then parameter servers
@@ -40,7 +56,11 @@ struct RendezvousOptions {
   std::string address;     // of this rank's interface; empty: the one that reaches the master
   std::uint16_t port = 0;  // told to the others
   Seconds deadline{300};   // until all are there
-  /// Told of connections that are turned away; may be empty.
+  /// For a rank whose connection was cut to come back; kGraceWhenMissed once somebody asks. The
+  /// two sides see a silent cut 6 to 11 s after it, so one up to 5 s before the other; then there
+  /// is time for two tries of 2 s. Less than ranks wait for each other: 120 s of a collective.
+  Seconds grace{10};
+  /// Told of connections that are turned away, and of ranks that were cut off; may be empty.
   std::function<void(const std::string&)> warn;
 };
 
@@ -90,10 +110,15 @@ class Membership {
   int next_number() { return next_number_++; }
 
  private:
-  Membership(RendezvousOptions options, std::unique_ptr<Coordinator> coordinator);
+  explicit Membership(RendezvousOptions options);
   void register_with_master();
   Message say_hello(Deadline deadline);
+  HostPort place_of_master() const;
   Channel connect_to_master(Deadline deadline) const;
+  std::optional<Message> ask(RendezvousMessage question, std::span<const std::byte> payload,
+                             RendezvousMessage answer, Deadline deadline);
+  bool come_back();
+  bool try_to_come_back();
   void send(RendezvousMessage kind, std::span<const std::byte> payload, Deadline deadline);
   Message next_message(Deadline deadline);
   void know_lost(std::vector<int> ranks);
@@ -106,12 +131,15 @@ class Membership {
   std::mutex mutex_;                          // of the connection
   std::optional<Channel> master_;
   std::vector<Member> members_;
+  std::string token_;  // shown to come back
   int next_number_ = 0;
   std::optional<std::vector<int>> lost_;  // once known, for good
   std::mutex acts_mutex_;
   std::vector<std::function<void()>> acts_;  // at a loss
   bool acted_ = false;
-  Socket wake_;  // readable: a loss is known, or nobody needs the watch any more
+  Socket wake_;  // readable: a loss is known, the connection is another, or the end has come
+  std::atomic<bool> ends_ = false;
+  std::atomic<bool> asks_ = false;  // whose fault it is
   std::thread watch_;
 };
 

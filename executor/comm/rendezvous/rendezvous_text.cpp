@@ -51,6 +51,19 @@ Hello decode_hello(std::span<const std::byte> bytes) {
   return hello;
 }
 
+std::vector<std::byte> encode(const Return& back) {
+  FieldWriter fields;
+  fields.number(back.attempt).text(back.token);
+  return bytes_taken(fields);
+}
+Return decode_return(std::span<const std::byte> bytes) {
+  FieldReader fields{bytes};
+  Return back;
+  back.attempt = small_number(fields);
+  back.token = fields.text();
+  return back;
+}
+
 std::vector<std::byte> encode(const std::vector<Member>& members) {
   FieldWriter fields;
   fields.number(std::int64_t(members.size()));

@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <future>
@@ -82,6 +83,20 @@ TEST_CASE("a port in use is said, with what to do") {
   CHECK_THROWS_WITH(Membership::join(options),
                     Catch::Contains(fmt::format("port {} is in use", options.master.port)) &&
                         Catch::Contains("MASTER_PORT"));
+}
+
+TEST_CASE("a process without descriptors says so") {
+  const int left = GENERATE(0, 1);  // none for itself, or none for the others of the job
+  LocalJob job(1);
+  const auto outcomes = run_processes(1, [&](int rank) -> std::string {
+    const int next = dup(0);  // all below it are taken
+    close(next);
+    const rlimit few{.rlim_cur = rlim_t(next + left), .rlim_max = rlim_t(next + left)};
+    setrlimit(RLIMIT_NOFILE, &few);
+    return list_of(*job.join(rank));
+  });
+  CHECK(outcomes[0].code == kExitLostPeer);
+  CHECK_THAT(outcomes[0].output, Catch::Contains("'reckon': eventfd: Too many open files"));
 }
 
 TEST_CASE("ranks of another job, another size or a rank that is there twice are turned away") {

@@ -1,5 +1,4 @@
 #pragma once
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -32,7 +31,7 @@ class ParameterServer {
                   Listening{Listening::As::parameter_server, std::uint32_t(membership.rank())},
                   membership.options().warn, JobListenerLimits::for_processes(job.workers)),
         timeout_(timeout),
-        wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        wake_(wake_descriptor()),
         present_(std::size_t(job.workers)) {}
   ServerReport run();
 
