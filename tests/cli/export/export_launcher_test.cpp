@@ -55,7 +55,7 @@ TEST_CASE("export takes as --as one of the target's own words") {
                            Contains("exec torchrun --nnodes=2"));
 }
 
-TEST_CASE("--program reaches what --as writes, and is refused where nothing takes it") {
+TEST_CASE("what --program says reaches what --as writes, and is refused elsewhere") {
   const Workspace w;
   const std::string words = " --program '--data-path /d --tokenizer-type NullTokenizer'";
   const Output script = w.run("export megatron " + kPlan + " --as script" + words);
