@@ -53,8 +53,8 @@ class Replanner {
   void begin(const RunOptions& options, const RunArtifact& bound, const RunDirectory& directory);
   /// Ten times a second.
   void look(const RunStatus& status);
-  /// The run goes on otherwise by another's decision, under the plan in force, and then ends as
-  /// `then` says: adds how it ends so, and as it is, and keeps that in the history.
+  /// Fills in a decision's forecasts: `then` with it, `status.estimate` without. Keeps the first in
+  /// the history.
   void add_ends(DecisionRecord& decision, const RunStatus& status, const RunEnds& then) const;
   /// The run is to stop behind a checkpoint, and to go on with the changes.
   bool stops() const { return taken_.has_value(); }

@@ -62,7 +62,8 @@ LocalRunOptions run_options(const RunOptions& options, const RunArtifact& artifa
   run.notice = options.notice;
   run.progress_deadline = progress_deadline(options.hang, forecast.step.step);
   run.patience = patience_with_program(options.hang);
-  run.start_deadline = std::max(run.start_deadline, run.progress_deadline);
+  const bool never = run.progress_deadline == Seconds{0};
+  run.start_deadline = never ? Seconds{0} : std::max(run.start_deadline, run.progress_deadline);
   run.deadline = deadline_of(options, plan);
   return run;
 }

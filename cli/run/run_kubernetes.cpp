@@ -311,8 +311,10 @@ KubernetesRunOptions ClusterCommand::run_options(const RunOptions& options,
   how.stays = pods_stay();
   how.retry = retry_of(options, plan().retry);
   how.notice = options.notice;
-  how.patience = artifact_.container ? patience_with_program(options.hang)
-                                     : patience_with_pods(options.hang, forecast_->step.step);
+  how.patience = artifact_.container
+                     ? patience_with_program(options.hang)
+                     : patience_with_pods(options.hang, forecast_->step.step,
+                                          checkpoint_save_time(plan(), plan().only_job()));
   how.cordon_slow = options.cordon_slow;
   how.pending_deadline = options.pending.value_or(how.pending_deadline);
   how.files.digest = how.digests.run;

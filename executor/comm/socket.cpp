@@ -151,6 +151,11 @@ void Socket::close() {
 void Socket::expect_acknowledgement_within(Seconds limit) {
   set_option(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, int(std::ceil(limit.count() * 1e3)));
 }
+void Socket::reset_at_close(bool on) {
+  const linger at_once{.l_onoff = on ? 1 : 0, .l_linger = 0};
+  (void)setsockopt(fd_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+}
+
 void Socket::shutdown() {
   if (fd_ >= 0) ::shutdown(fd_, SHUT_RDWR);
 }

@@ -67,6 +67,8 @@ class Socket {
   /// The connection is cut where the other side's host acknowledges nothing for so long. Keep-alive
   /// does not see that while bytes are on their way (TCP_USER_TIMEOUT, tcp(7)).
   void expect_acknowledgement_within(Seconds limit);
+  /// Whether its close is a reset: to the other side a cut, not the end of a process.
+  void reset_at_close(bool on);
   /// Tells the peer that no more will come, and makes every call on this socket, in any thread,
   /// return.
   void shutdown();

@@ -62,8 +62,8 @@ struct RankStatus {
 struct KubernetesObserver {
   RunObserver run;
   std::function<void(const std::vector<RankStatus>&)> ranks;  // ten times a second
-  /// The run goes on otherwise, by a decision that is about to be recorded, and then ends as `then`
-  /// says. The observer adds to it how it ends so, and as it is.
+  /// A node is about to be replaced. `then`: the run's ends with the replacement. The observer
+  /// fills in the decision's forecasts, with it and without.
   std::function<void(DecisionRecord& decision, const RunStatus& now, const RunEnds& then)> decides;
 };
 

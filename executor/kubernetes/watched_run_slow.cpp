@@ -12,10 +12,10 @@
 namespace reckon::kubernetes {
 
 void WatchedRun::tell_watched_ranks() const {
-  if (foreign_ || ranks_.size() <= kMostLogs) return;
-  const int pods = std::min(int(kMostLogs), workers_);
-  say(fmt::format("the logs of {} of {} pods are read: {} of {} ranks are compared for slowness",
-                  kMostLogs, ranks_.size(), pods * ranks_of_worker_, workers_ * ranks_of_worker_));
+  const int read = int(kMostLogs);
+  if (foreign_ || workers_ <= read) return;
+  say(fmt::format("the logs of {} of {} workers are read: {} of {} ranks are compared for slowness",
+                  read, workers_, read * ranks_of_worker_, workers_ * ranks_of_worker_));
 }
 
 void WatchedRun::look_for_slow(const StepRecord& step) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <ranges>
 #include <set>
 #include <span>
 #include <utility>
@@ -91,8 +90,8 @@ bool StandingProcesses::could_grow() const {
 void StandingProcesses::regroup() { told_ = send_regroup(seats_.front()->orders.get()); }
 
 std::span<const std::shared_ptr<WatchedProcess>> StandingProcesses::ranks_with(int rank) const {
-  return std::span(seats_).subspan(std::size_t(rank / of_worker_ * of_worker_),
-                                   std::size_t(of_worker_));
+  const int first = rank - rank % of_worker_;
+  return std::span(seats_).subspan(std::size_t(first), std::size_t(of_worker_));
 }
 
 std::int64_t StandingProcesses::held_steps() const {
@@ -104,7 +103,8 @@ std::int64_t StandingProcesses::held_steps() const {
     if (process->waits() && std::ranges::none_of(ranks_with(rank), ended))
       most = std::max(most, process->last->step);
   }
-  return std::ranges::min(of_part | std::views::values);
+  return std::ranges::min_element(of_part, {}, [](const auto& part) { return part.second; })
+      ->second;
 }
 
 int spare_processes(const Plan& plan) {

@@ -24,11 +24,13 @@ StepPatience patience_with_program(std::optional<Seconds> hang) {
   return {.step = 30 * kMinute, .of_longest = kSlowerThanExpected};
 }
 
-StepPatience patience_with_pods(std::optional<Seconds> hang, Seconds forecast_step) {
+StepPatience patience_with_pods(std::optional<Seconds> hang, Seconds forecast_step,
+                                Seconds forecast_save) {
   constexpr Seconds kSave = 5 * kMinute;
+  constexpr double kSlowerSave = 3;
   const Seconds step = progress_deadline(hang, forecast_step);
   if (step == Seconds{0}) return {};
-  const Seconds least = std::max(step, kSave);
+  const Seconds least = std::max({step, kSave, kSlowerSave * forecast_save});
   return {.step = least, .first = 3 * least};
 }
 

@@ -1,7 +1,10 @@
 #pragma once
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "sim/base/quantity.h"
 
@@ -17,16 +20,32 @@ Seconds progress_deadline(std::optional<Seconds> hang, Seconds forecast_step);
 /// How long a step may take to be told of.
 struct StepPatience {
   Seconds step{};                // 0: for ever
-  double of_longest = 0;         // so many of the longest waits between two steps of the attempt
+  double of_longest = 0;         // and so many of the attempt's longest waits between two steps
   std::optional<Seconds> first;  // an attempt's first; nullopt: for ever
 };
 /// `hang`, as the user knows the program. Else half an hour, or 20 of its longest waits: an
 /// evaluation or a save between two steps may be longer than many of these. An attempt that told of
 /// no step is waited for.
 StepPatience patience_with_program(std::optional<Seconds> hang);
-/// progress_deadline(), and five minutes at least, as GangOptions::start_deadline allows a save.
-/// Three times that before the first step: a start, reading a checkpoint, and the step.
-StepPatience patience_with_pods(std::optional<Seconds> hang, Seconds forecast_step);
+/// progress_deadline(), and three forecast saves, which may lie between two steps, but five minutes
+/// at least, as GangOptions::start_deadline allows a save. Three times that before the first step:
+/// a start, reading a checkpoint, and the step.
+StepPatience patience_with_pods(std::optional<Seconds> hang, Seconds forecast_step,
+                                Seconds forecast_save);
+
+/// How long a watcher listened since it last asked: where it stood still itself it has heard
+/// nothing of what was told meanwhile, so that longer than five seconds does not count.
+class ListenedTime {
+ public:
+  Seconds since_last() {
+    constexpr Seconds kStoodStill{5};
+    const auto now = std::chrono::steady_clock::now();
+    return std::min(kStoodStill, Seconds(now - std::exchange(last_, now)));
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
 
 class StepWatch {
  public:

@@ -143,8 +143,8 @@ struct ChangeRecord {
   std::string recorded, value;  // before and from now on, in words
 };
 
-/// A run that will miss its deadline or budget, or a slow node of which is replaced: what would
-/// help, and how it ends with and without, as forecast then.
+/// A run will miss its deadline or budget, or the node of a slow rank is replaced: what would help,
+/// or is done, and how the run ends with it and without, as forecast then.
 struct DecisionRecord {
   std::int64_t attempt = 0;
   std::int64_t step = 0;  // steps done

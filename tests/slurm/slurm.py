@@ -48,6 +48,13 @@ class Slurm:
         (folder / "state").mkdir()
         (folder / "slurm.conf").write_text("\n".join(conf) + "\n", encoding="utf-8")
         self.environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
+        try:
+            self.start(nodes)
+        except BaseException:
+            self.stop()
+            raise
+
+    def start(self, nodes):
         self.spawn("slurmctld", "-c", "-D")
         time.sleep(2)
         for node in nodes:
@@ -57,7 +64,6 @@ class Slurm:
             if states and all(s == "idle" for s in states):
                 return
             time.sleep(1)
-        self.stop()
         raise RuntimeError(f"nodes did not come up: {sorted(set(states))}")
 
     def __enter__(self):

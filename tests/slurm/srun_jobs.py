@@ -7,6 +7,7 @@ srun_jobs.py RECKON RECKON_WORKER SCENARIOS
 Two nodes on this machine, with 8 GPUs each that nobody has. Megatron-LM is played by a torchrun of two processes a node, which ends
 them a second after a SIGTERM of its own, as torchrun does after 30. Exit codes: 0, 1 (said on standard error), 77 without Slurm.
 """
+import json
 import os
 import pathlib
 import subprocess
@@ -103,6 +104,9 @@ def test_own_worker(slurm, folder, reckon, worker):
         requeued_soon(slurm, job)
         wait_for("the job ends", lambda: not runs(slurm, job))
         assert code_of(slurm, job) == "0:0", f"ended with {code_of(slurm, job)}"
+        records = [json.loads(line) for line in (folder / "run" / "measurements.jsonl").read_text(encoding="utf-8").splitlines()]
+        starts = [(r["attempt"], r["first_step"]) for r in records if r["record"] == "run"]
+        assert [attempt for attempt, _ in starts] == [0, 1] and starts[1][1] > 0, starts
         weights = [(folder / name / "model.safetensors").read_bytes() for name in ("run", "straight")]
         assert weights[0] == weights[1], "other weights than those of a run that nobody disturbed"
     except BaseException:

@@ -14,9 +14,9 @@ namespace reckon {
 std::optional<std::string> first_slurm_node(std::string_view list);
 
 /// Where rank 0 of a step listens: 10000 + (job + 7919 * step) mod 20000, which all tasks of the
-/// step know. Below the ports that the system gives away (32768 and up). Two steps that share a
-/// node have two ports: of two jobs unless their numbers are 20000 apart, of one job unless their
-/// steps' numbers are (7919 is a prime), and of both only by chance.
+/// step know. Below the ports that the system gives away (32768 and up). Two steps of
+/// one job, or the same step of two jobs, share a port only where their numbers differ by a
+/// multiple of 20000 (7919 is a prime); other steps by chance.
 std::uint16_t slurm_meeting_port(std::int64_t job, std::int64_t step);
 
 }  // namespace reckon

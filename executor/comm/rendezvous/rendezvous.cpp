@@ -253,13 +253,14 @@ bool Membership::read_unasked() {
 bool Membership::come_back() {
   constexpr Seconds kPause = 100ms;
   const Deadline grace = Deadline::after(options_.grace);
-  const Deadline when_missed = Deadline::after(kGraceWhenMissed);
+  std::optional<Deadline> when_missed;  // somebody asks
   while (!ends_ && !token_.empty()) {
     try {
       return try_to_come_back();
     } catch (const SocketError& error) {
-      // Nobody listens there: the process of rank 0 is gone.
-      const Deadline until = asks_ ? grace.earlier(when_missed) : grace;
+      if (asks_ && !when_missed) when_missed = Deadline::after(kGraceWhenMissed);
+      const Deadline until = when_missed ? grace.earlier(*when_missed) : grace;
+      // Refused: nobody listens there, the process of rank 0 is gone.
       if (error.kind == SocketError::Kind::refused || until.left() <= kPause) return false;
     } catch (const std::runtime_error&) {  // another listens there
       return false;
@@ -273,10 +274,13 @@ bool Membership::try_to_come_back() {
   constexpr Seconds kOneTry{2};
   const Deadline deadline = Deadline::after(std::min(options_.grace, kOneTry));
   Channel again = connect_to_master(deadline);
+  // Where no welcome comes in time, rank 0 may have let it in all the same: cut off once more.
+  again.socket().reset_at_close(true);
   send_message(again, std::uint16_t(RendezvousMessage::back), std::uint32_t(options_.rank), 0,
                encode(Return{options_.attempt, token_}), deadline);
   const Message answer = receive_message(again, kRendezvousMessageLimit, deadline);
   if (RendezvousMessage(answer.head.kind) != RendezvousMessage::welcome) return false;
+  again.socket().reset_at_close(false);
   master_ = std::move(again);
   wake_watch();
   return true;
@@ -288,7 +292,7 @@ std::optional<Message> Membership::ask(RendezvousMessage question,
                                        std::span<const std::byte> payload, RendezvousMessage answer,
                                        Deadline deadline) {
   while (true) {
-    const Seconds left = deadline.left();
+    const Seconds whole = deadline.left();
     // A broken connection may still hold the news of a loss: read on after a failed send.
     std::optional<SocketError> unsent;
     try {
@@ -304,9 +308,11 @@ std::optional<Message> Membership::ask(RendezvousMessage question,
       return std::nullopt;
     } catch (const SocketError& error) {
       const SocketError& first = unsent ? *unsent : error;
-      if (!first.cut || !come_back()) throw first;
+      // Rank 0 counts the time for the answer to a question of blame anew; others wait no longer.
+      const Seconds left = question == RendezvousMessage::ask_blame ? whole : deadline.left();
+      if (!first.cut || !come_back()) throw SocketError(first);
+      deadline = Deadline::after(left);
     }
-    deadline = Deadline::after(left);
   }
 }
 

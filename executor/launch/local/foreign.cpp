@@ -14,7 +14,7 @@ namespace reckon {
 GangEnd LocalRun::run_foreign(std::int64_t attempt, const std::function<StopRequest()>& stop) {
   foreign_->begin(attempt, job_.clock.now());
   steps_.begin();
-  passed_ = std::chrono::steady_clock::now();
+  ListenedTime listened;
   GangOptions g;
   g.members = processes_of(
       job(), options_.foreign->container,
@@ -33,7 +33,7 @@ GangEnd LocalRun::run_foreign(std::int64_t attempt, const std::function<StopRequ
     hear(foreign_->line(member, job_.clock.now(), line));
   };
   events.tick = [&] {
-    pass_time();
+    steps_.pass(listened.since_last());
     if (const auto page = metrics ? metrics->take() : std::nullopt)
       hear(foreign_->page(0, job_.clock.now(), *page));
     show();
@@ -56,13 +56,6 @@ void LocalRun::explain(GangEnd& end) {
   constexpr int kNotExecutable = 126, kNotFound = 127;
   end.unexplained = end.code != 0 && end.code != kNotExecutable && end.code != kNotFound;
   fruitless_.judge(end, foreign_->spoke());
-}
-
-/// A launcher that stood still itself has heard nothing of what was told meanwhile.
-void LocalRun::pass_time() {
-  constexpr Seconds kStoodStill{5};
-  const auto now = std::chrono::steady_clock::now();
-  steps_.pass(std::min(kStoodStill, Seconds(now - std::exchange(passed_, now))));
 }
 
 void LocalRun::hear(const ForeignProgram::Records& records) {

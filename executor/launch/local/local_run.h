@@ -41,7 +41,6 @@ class LocalRun {
   GangEnd run_foreign(std::int64_t attempt, const std::function<StopRequest()>& stop);
   void explain(GangEnd& end);
   void hear(const ForeignProgram::Records& records);
-  void pass_time();
   void on_resumed(std::int64_t first_step);
   void on_open_interruption(InterruptionRecord r, Seconds delay);
 
@@ -70,11 +69,10 @@ class LocalRun {
   SlowRanks slow_ranks_;
   std::optional<RunMoney> money_;  // nullopt: a price is unknown
   LocalJob job_;
-  std::vector<std::int64_t> done_;         // by rank: its steps
-  std::optional<ForeignProgram> foreign_;  // nullopt: reckon-worker
-  std::optional<std::int64_t> saved_;      // as that program told
-  StepWatch steps_;                        // likewise
-  std::chrono::steady_clock::time_point passed_{};
+  std::vector<std::int64_t> done_;             // by rank: its steps
+  std::optional<ForeignProgram> foreign_;      // nullopt: reckon-worker
+  std::optional<std::int64_t> saved_;          // as that program told
+  StepWatch steps_;                            // likewise
   std::optional<StandingProcesses> standing_;  // nullopt: all start again
   OpenInterruption interruption_;
   FruitlessStarts fruitless_;

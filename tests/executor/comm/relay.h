@@ -2,14 +2,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
+#include <cstring>
 #include <list>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "executor/comm/rendezvous/handshake.h"
 #include "executor/comm/strangers.h"
 
 namespace reckon::test {
@@ -28,29 +32,51 @@ class Relay {
   void cut() { end_all(true); }
   /// Both see the orderly end, as of a process that ends.
   void close() { end_all(false); }
+  /// What comes back on the next connection on which such a message is sent is lost.
+  void lose_answers_to(std::uint16_t kind) { unanswered_ = kind; }
   /// Whether new connections reach the other side; else they wait without a word.
   void pass_on(bool on) { passes_on_ = on; }
 
  private:
   struct Pair {
     Socket near, far;
-    bool over = false;
+    bool over = false, unanswered = false;
+    void end(bool reset) {
+      near.reset_at_close(reset);
+      far.reset_at_close(reset);
+      over = true;
+    }
   };
 
   void end_all(bool reset) {
     const std::lock_guard lock(mutex_);
-    for (Pair& pair : pairs_)
-      for (const Socket* side : {&pair.near, &pair.far}) {
-        const linger at_once{.l_onoff = 1, .l_linger = 0};
-        if (reset) setsockopt(side->fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-      }
+    for (Pair& pair : pairs_) pair.end(reset);
     pairs_.clear();
   }
 
-  static void pass(const Socket& from, const Socket& to) {
-    std::array<std::byte, 65536> piece{};
-    if (const std::size_t got = receive_some(from, piece))
-      send_all(to, std::span(piece).first(got), within_seconds());
+  using Piece = std::array<std::byte, 65536>;
+  static std::span<const std::byte> take(const Socket& from, Piece& piece) {
+    return std::span(piece).first(receive_some(from, piece));
+  }
+  void pass(Pair& pair) {
+    Piece piece;
+    if (const auto there = take(pair.near, piece); !there.empty()) {
+      if (unanswered_ != 0 && has(there, unanswered_)) {
+        pair.unanswered = true;
+        unanswered_ = 0;
+      }
+      send_all(pair.far, there, within_seconds());
+    }
+    if (const auto back = take(pair.far, piece); !back.empty() && !pair.unanswered)
+      send_all(pair.near, back, within_seconds());
+  }
+  /// A message of that kind begins in it: magic, version, kind (executor/comm/wire.cpp).
+  static bool has(std::span<const std::byte> piece, std::uint16_t kind) {
+    std::array<std::byte, 8> head{};
+    std::memcpy(head.data(), &kProtocolMagic, 4);
+    std::memcpy(head.data() + 4, &kProtocolVersion, 2);
+    std::memcpy(head.data() + 6, &kind, 2);
+    return !std::ranges::search(piece, head).empty();
   }
 
   void run() {
@@ -69,10 +95,9 @@ class Relay {
       // Nobody listens there: whoever came is closed.
     }
     for (Pair& pair : pairs_) try {
-        pass(pair.near, pair.far);
-        pass(pair.far, pair.near);
-      } catch (const SocketError&) {
-        pair.over = true;
+        pass(pair);
+      } catch (const SocketError& error) {
+        pair.end(error.cut);
       }
     pairs_.remove_if([](const Pair& pair) { return pair.over; });
   }
@@ -82,6 +107,7 @@ class Relay {
   std::mutex mutex_;
   std::list<Pair> pairs_;
   std::atomic<bool> over_ = false, passes_on_ = true;
+  std::atomic<std::uint16_t> unanswered_ = 0;
   std::thread thread_;
 };
 

@@ -336,6 +336,7 @@ TEST_CASE("of a large job it is said how many ranks are compared for slowness") 
   job.plan = make_round_plan(small_mlp(), StrategyKind::multi_worker_mirrored, 70, 2);
   job.stops = [](const auto&) { return StopRequest::at_once; };
   const std::string messages = job.run().messages;
-  CHECK_THAT(messages, Contains("the logs of 64 of 70 pods are read: 128 of 140 ranks are compared "
-                                "for slowness"));
+  CHECK_THAT(messages,
+             Contains("the logs of 64 of 70 workers are read: 128 of 140 ranks are compared "
+                      "for slowness"));
 }

@@ -63,7 +63,7 @@ TEST_CASE("a step of reckon-worker's pods may hold a save, the first one a start
   CHECK(progress_deadline({}, 1s) == 60s);
   CHECK(progress_deadline({}, 1min) == 20min);
   CHECK(progress_deadline(Seconds{7}, 1min) == 7s);
-  StepWatch watch(patience_with_pods(Seconds{10}, 1s), 100);
+  StepWatch watch(patience_with_pods(Seconds{10}, 1s, 1s), 100);
   watch.begin();
   watch.pass(15min);
   CHECK(!watch.hangs());
@@ -75,8 +75,9 @@ TEST_CASE("a step of reckon-worker's pods may hold a save, the first one a start
   CHECK(!watch.hangs());
   watch.pass(1s);
   CHECK(watch.hangs());
-  CHECK(patience_with_pods(Seconds{600}, 1s).step == 600s);
-  StepWatch never(patience_with_pods(Seconds{0}, 1s), 100);
+  CHECK(patience_with_pods(Seconds{600}, 1s, 1s).step == 600s);
+  CHECK(patience_with_pods(Seconds{600}, 1s, 300s).step == 900s);  // a save takes long
+  StepWatch never(patience_with_pods(Seconds{0}, 1s, 300s), 100);
   never.begin();
   never.pass(1000h);
   CHECK(!never.hangs());

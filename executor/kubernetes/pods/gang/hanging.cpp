@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <utility>
-
 #include "executor/kubernetes/pods/gang/watched_gang.h"
 
 namespace reckon::kubernetes {
@@ -25,12 +22,16 @@ bool ClusterGang::hears() const {
 }
 
 /// Has every pod that is followed printed nothing but what was read? False as well where nobody
-/// answers. A connection that died without a word is made anew.
+/// answers in time: nothing else is watched meanwhile. A connection that died without a word is
+/// made anew.
 bool ClusterGang::is_read() const {
-  constexpr Seconds kAnswers{10}, kBehind{10};  // a program that prints is ever a little ahead
+  constexpr Seconds kAnswers{10}, kAll{30};
+  constexpr Seconds kBehind{10};  // a program that prints is ever a little ahead
+  const Clock::time_point begin = Clock::now();
   for (std::size_t k = 0; k < members_.size(); ++k) {
     const Member& m = members_[k];
     if (stands_by(k) || !is_followed(k)) continue;
+    if (since(begin) > kAll) return false;
     const KubectlResult last =
         kubectl_.attempt({"logs", m.pod->name, "--timestamps", "--tail=1"}, {}, kAnswers);
     if (!last.good()) return false;
@@ -44,17 +45,14 @@ bool ClusterGang::is_read() const {
   return true;
 }
 
-/// Time in which this launcher stood still itself counts for little: what was printed meanwhile is
-/// read behind it.
 void ClusterGang::look_for_hang() {
-  constexpr Seconds kStoodStill{5}, kBetweenLooks{30};
-  const Clock::time_point now = Clock::now();
-  const Seconds passed = std::min(kStoodStill, Seconds(now - std::exchange(heard_, now)));
+  constexpr Seconds kBetweenLooks{30};
+  const Seconds passed = listened_.since_last();
   if (!events_.hangs || !hang_.empty() || !trains()) return;
   const std::string why = events_.hangs(hears() ? passed : Seconds{0});
   if (why.empty() || since(looked_for_hang_) < kBetweenLooks) return;
-  looked_for_hang_ = now;
   if (is_read()) hang_ = why;
+  looked_for_hang_ = Clock::now();
 }
 
 }  // namespace reckon::kubernetes

@@ -11,6 +11,7 @@
 #include "executor/kubernetes/pods/silent_nodes.h"
 #include "executor/kubernetes/resource_watch.h"
 #include "executor/kubernetes/start_patience.h"
+#include "executor/launch/step_watch.h"
 
 // The watch of one attempt's pods, of which watch_cluster_gang() is the front.
 namespace reckon::kubernetes {
@@ -149,7 +150,8 @@ class ClusterGang {
   std::set<std::string> foreign_;  // orders that are none, as they were told
   Clock::time_point last_order_{};
   std::string hang_;  // why all hang; "": they do not
-  Clock::time_point heard_ = Clock::now(), looked_for_hang_{};
+  ListenedTime listened_;
+  Clock::time_point looked_for_hang_{};
   std::string hopeless_words_;
   int hopeless_code_ = 0, losses_ = 0;
   bool asked_ = false, ending_ = false, no_events_ = false, told_waiting_ = false;
