@@ -108,7 +108,7 @@ TEST_CASE("a sweep of the service tells its latencies and costs, and the cheapes
   CHECK(contains(table.out, "goal: p99(latency) <= 100ms"));
 }
 
-TEST_CASE("what serves alone is swept as a service, whatever changes; compare is of trainings") {
+TEST_CASE("what serves alone is swept as a service, whatever changes, compare is of trainings") {
   const Workspace w;
   w.write("s.yaml", kService);
   const Output r = w.run("simulate s.yaml --sweep cluster.pools.t4.nodes=1,2");

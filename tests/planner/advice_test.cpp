@@ -114,7 +114,7 @@ TEST_CASE("where the network decides between one node and two, it is what to mea
 }
 
 TEST_CASE(
-    "what is worth measuring: chances, savings and worth agree; certain numbers are worth "
+    "what is worth measuring: chances, savings and worth agree, certain numbers are worth "
     "nothing") {
   SmallSpace s = one_machine();
   s.machines = {"n1-standard-8", "n1-standard-16"};

@@ -34,7 +34,7 @@ TEST_CASE("a bill stands beside the forecast, and its prices are those of the ne
   CHECK(w.run("import bill bill.csv --out billed --scenario " + kSpot).code == 2);
 }
 
-TEST_CASE("bills come in several files and packed; what does not fit is refused") {
+TEST_CASE("bills come in several files and packed, what does not fit is refused") {
   const Workspace w;
   const std::size_t end = kBill.find('\n', kBill.find("i5,")) + 1;
   w.write("one.csv", kBill.substr(0, end));

@@ -70,7 +70,7 @@ TEST_CASE("a baseline is neither overwritten nor left out by an empty name") {
   CHECK(w.run("plan q.yaml --baseline ''").code == 2);
 }
 
-TEST_CASE("a baseline of another job is refused; one that is no plan any more is still held to") {
+TEST_CASE("a baseline of another job is refused, one that is no plan any more is still held to") {
   const Workspace w;
   w.write("q.yaml", kPlanAnswersQuestion);
   REQUIRE(w.run("plan q.yaml --out best.yaml").code == 0);
@@ -121,7 +121,7 @@ TEST_CASE("the memo of a plan is one page with question, recommendation, alterna
   }
 }
 
-TEST_CASE("the fewest accelerators as a table and as JSON; exit code 1 where none is enough") {
+TEST_CASE("the fewest accelerators as a table and as JSON, exit code 1 where none is enough") {
   const Workspace w;
   w.write("q.yaml", kPlanAnswersQuestion);
   const Output table = w.run("plan q.yaml --fewest");

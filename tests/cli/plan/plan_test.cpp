@@ -53,7 +53,7 @@ TEST_CASE("no plan fits: exit code 1, the limit that binds and what it would hav
   CHECK(contains(reason, "; the fastest takes about "));
 }
 
-TEST_CASE("options alone are a question; a wrong one is told by its place") {
+TEST_CASE("options alone are a question, a wrong one is told by its place") {
   const Workspace w;
   const Output planned = w.run(
       "plan --model resnet50 --epochs 1 --accelerator t4 --provider gcp --region us-central1 "
@@ -67,7 +67,7 @@ TEST_CASE("options alone are a question; a wrong one is told by its place") {
   CHECK(unknown.err.find("did you mean 'resnet50'?") != std::string::npos);
   const Output budget = w.run("plan --model resnet50 --epochs 1 --accelerator T4 --budget cheap");
   CHECK(budget.code == 2);
-  CHECK(budget.err.find("--set plan.budget=cheap") != std::string::npos);
+  CHECK(budget.err.starts_with("--budget cheap: error: plan.budget: 'cheap' is not an amount"));
 }
 
 TEST_CASE("each freedom of the plan: block is an option too, and gives the same answer") {

@@ -94,7 +94,7 @@ const LedgerRow& row(const BillComparison& c, BillPart part) {
 
 }  // namespace
 
-TEST_CASE("compute stands side by side by machine and capacity; what no ledger has is forgotten") {
+TEST_CASE("compute stands side by side by machine and capacity, what no ledger has is forgotten") {
   const BillComparison c = compare_bill(aws_bill(), spot_plan(), forecast_of_ten_hours());
   const LedgerRow& compute = row(c, BillPart::compute);
   CHECK(compute.item == "p5.48xlarge, spot");

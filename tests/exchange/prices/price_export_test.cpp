@@ -190,7 +190,7 @@ TEST_CASE("descriptions of Google's SKUs name families, accelerators and what is
 }
 
 TEST_CASE(
-    "SkyPilot's table is of the cloud whose regions it names; zones that differ are a range") {
+    "SkyPilot's table is of the cloud whose regions it names, zones that differ are a range") {
   const std::string header =
       "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Region,"
       "AvailabilityZone,Price,SpotPrice\n";

@@ -29,7 +29,7 @@ Variables without(Variables variables, const std::string& name) {
 }
 }  // namespace
 
-TEST_CASE("a task of srun is the rank of its number; all tasks know where rank 0 listens") {
+TEST_CASE("a task of srun is the rank of its number, all tasks know where rank 0 listens") {
   const auto me = worker_identity({}, with(task()));
   REQUIRE(me.has_value());
   CHECK(me->rank == 5);

@@ -29,7 +29,7 @@ std::string all_reduce_digest(int workers, OptimizerRule rule, int steps) {
 }
 }  // namespace
 
-TEST_CASE("keys are divided in balanced parts, each key once; weights make them unequal") {
+TEST_CASE("keys are divided in balanced parts, each key once, weights make them unequal") {
   const std::vector<ParameterRange> layers{{0, 1000}, {1000, 1}, {1001, 99'999}};
   for (const std::vector<double>& weights :
        {std::vector<double>{1}, {1, 1, 1}, {3, 1}, {1, 2, 5, 0.5}}) {

@@ -76,7 +76,7 @@ class Relay {
     std::memcpy(head.data(), &kProtocolMagic, 4);
     std::memcpy(head.data() + 4, &kProtocolVersion, 2);
     std::memcpy(head.data() + 6, &kind, 2);
-    return !std::ranges::search(piece, head).empty();
+    return std::search(piece.begin(), piece.end(), head.begin(), head.end()) != piece.end();
   }
 
   void run() {

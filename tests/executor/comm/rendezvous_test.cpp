@@ -141,7 +141,7 @@ TEST_CASE("two processes with the same rank: the second is told of the first") {
 }
 
 TEST_CASE(
-    "a new attempt waits for the old one to give up its port; a late rank of the old is told") {
+    "a new attempt waits for the old one to give up its port, a late rank of the old is told") {
   LocalJob job(1);
   job.options.attempt = 1;
   const HostPort master = job.listener.local();

@@ -158,7 +158,7 @@ double forecast_sent(int worker, int step) {
 
 }  // namespace
 
-TEST_CASE("tables are groups of their own; their rows go to servers as the forecast says") {
+TEST_CASE("tables are groups of their own, their rows go to servers as the forecast says") {
   for (const RowPartition rule : {RowPartition::mod, RowPartition::div}) {
     const ServerJob job = table_job(1, 3, SgdMomentum{}, rule);
     REQUIRE(job.keys.groups.size() == 4);

@@ -108,7 +108,7 @@ TEST_CASE("who is missing and who knew another secret is said together at the de
              Catch::Contains("rank 1; 1 connection was turned away: 1 knew another secret"));
 }
 
-TEST_CASE("silent connections, 200 of them, delay no start; a few more are there each moment") {
+TEST_CASE("silent connections, 200 of them, delay no start, a few more are there each moment") {
   LocalJob job(3);
   const HostPort master = job.options.master;
   const auto strangers = connections(master, 200);  // in the system's queue before anybody else

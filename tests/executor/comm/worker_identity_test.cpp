@@ -27,7 +27,7 @@ TEST_CASE("nothing said: one process on its own") {
   CHECK(identity->source.empty());
 }
 
-TEST_CASE("TF_CONFIG: chief first, workers after it, then servers; the evaluator is no member") {
+TEST_CASE("TF_CONFIG: chief first, workers after it, then servers, the evaluator is no member") {
   CHECK(of_task("chief", 0).rank == 0);
   CHECK(of_task("chief", 0).role == Role::chief);
   CHECK(of_task("worker", 1).rank == 2);

@@ -109,7 +109,7 @@ TEST_CASE("a run that is watched has left nothing, whatever it has") {
   CHECK(e.look().total.nano_usd_per_hour == 0);
 }
 
-TEST_CASE("pods of a run whose launcher is gone are left, with their node; its claim is not") {
+TEST_CASE("pods of a run whose launcher is gone are left, with their node, its claim is not") {
   LeftoverExample e;
   e.run("a", "running");
   e.lease("a", "host_1_00", "2026-11-28T11:50:00.000000Z");

@@ -35,7 +35,7 @@ const std::string kTold = "say 7 waiting 2 1; exec sleep 100";
 
 }  // namespace
 
-TEST_CASE("a start is over when each member has ended or waits; who waits lives on") {
+TEST_CASE("a start is over when each member has ended or waits, who waits lives on") {
   GangOptions gang = staying_gang({kLost, "say 6 computing; kill -9 $$", kLost});
   const auto running = gang.running;
   const GangEnd end = run_gang(std::move(gang), {}, {});

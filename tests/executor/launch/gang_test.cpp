@@ -233,7 +233,7 @@ TEST_CASE("of those that are silent the one that hangs while it saves is named")
   CHECK(end.reason == "rank 1 hung in step 6 (saving): no progress for 500 ms");
 }
 
-TEST_CASE("a request to stop reaches all; who ends with 75 has stopped well") {
+TEST_CASE("a request to stop reaches all, who ends with 75 has stopped well") {
   const std::string good = "trap 'say 9 saving; exit 75' TERM; say 1 computing; sleep 60 & wait";
   GangOptions options = gang_of({good, good});
   int ready = 0;

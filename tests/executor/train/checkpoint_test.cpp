@@ -329,7 +329,7 @@ TEST_CASE("saves are reported with their size and the time the caller waited") {
   CHECK(store.take_reports().empty());
 }
 
-TEST_CASE("two jobs in one directory: the second is told who is there; a crash frees the place") {
+TEST_CASE("two jobs in one directory: the second is told who is there, a crash frees the place") {
   const Scratch scratch;
   int ready[2];
   REQUIRE(::pipe(ready) == 0);

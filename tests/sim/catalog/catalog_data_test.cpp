@@ -207,7 +207,7 @@ TEST_CASE("the newest price wins, and zones restrict") {
 }
 
 TEST_CASE(
-    "the half pod of TPU v2 is v2-256: 128 chips, 8 by 16, 32 hosts; only whole pods close the "
+    "the half pod of TPU v2 is v2-256: 128 chips, 8 by 16, 32 hosts, only whole pods close the "
     "torus") {
   const TpuSlice* half = test::shipped_catalog().find_slice("V2-256");
   REQUIRE(half);

@@ -20,7 +20,7 @@ double billed(const LifeResult& life, std::size_t pool = 0) {
 }
 }  // namespace
 
-TEST_CASE("scans stand at multiples of scan_interval; the next one counts") {
+TEST_CASE("scans stand at multiples of scan_interval, the next one counts") {
   const AutoscalerTimes times = default_times();
   CHECK(times.scan_at_or_after(at(0s)) == at(0s));
   CHECK(times.scan_at_or_after(at(1ns)) == at(10s));

@@ -197,7 +197,7 @@ TEST_CASE("a node that has not registered after 15 min is given up and asked for
 }
 
 TEST_CASE(
-    "do-not-disrupt keeps a job on dear nodes; without it Karpenter moves it to cheaper ones") {
+    "do-not-disrupt keeps a job on dear nodes, without it Karpenter moves it to cheaper ones") {
   Case c = with_karpenter();
   const std::size_t spot = add_choice(c, c.plan.pools[0].machine.name, CapacityType::spot, 0.3);
   short_at_first(c, 200, 370);

@@ -67,7 +67,7 @@ TEST_CASE("calibrated forecasts have a score of their own") {
   CHECK(score.median_error == Approx(0.25));
 }
 
-TEST_CASE("records are read back; what is none is passed over") {
+TEST_CASE("records are read back, what is none is passed over") {
   HistoryRecord never = forecast("a", 9, 10, std::numeric_limits<double>::infinity());
   never.cost_usd = Quantiles{1, 1, 1, 2};
   const std::string text = to_line(never) + "{\"record\":\"forecast\",\"schema_version\":2}\n" +

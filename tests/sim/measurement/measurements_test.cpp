@@ -124,7 +124,7 @@ TEST_CASE("every kind of record is read as it was written, digit for digit") {
   CHECK(!read->ends.at(0).spent);
 }
 
-TEST_CASE("an end says what was spent; older ends do not") {
+TEST_CASE("an end says what was spent, older ends do not") {
   EndRecord end;
   end.spent = 1.25;
   CHECK(parse_measurements("x", to_line(end))->ends.at(0).spent == 1.25);

@@ -179,7 +179,7 @@ TEST_CASE("grouped key and value heads cost as many products as heads, but less 
   CHECK(c[5].elements_in == 8 * (8 + 2 + 2));
 }
 
-TEST_CASE("look-ups multiply nothing; their weights are read by the row") {
+TEST_CASE("look-ups multiply nothing, their weights are read by the row") {
   const LayerCount c = token_layers(5, 3, Dropout{})[1];  // the embedding, 10 rows
   CHECK(c.forward.v == 0);
   CHECK(c.backward.v == 15);  // additions into the table's gradient
@@ -221,7 +221,7 @@ TEST_CASE("the loss costs three a logit, and writes and keeps its log-softmax in
   CHECK(c.saved_fixed.v == 4 * 15);
 }
 
-TEST_CASE("a sum of three costs two additions an element; a gate keeps both of its inputs") {
+TEST_CASE("a sum of three costs two additions an element, a gate keeps both of its inputs") {
   const std::vector<LayerCount> c =
       counts_of(SampleUnit::sequence, {5},
                 {{.name = "input", .op = InputLayer{}},

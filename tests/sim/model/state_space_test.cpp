@@ -152,7 +152,7 @@ TEST_CASE("tensor parallelism cuts a state-space layer by its heads") {
   }
 }
 
-TEST_CASE("a learned bias of distances is added to the scores; sinks are a number a head") {
+TEST_CASE("a learned bias of distances is added to the scores, sinks are a number a head") {
   Net net(16);
   const LayerId x = net.tokens(8);
   const LayerId bias = net.add("bias", RelativeBias{2, 32}, {x, x});

@@ -68,7 +68,7 @@ TEST_CASE("of embedding tables the rows of a worker's batch travel, with their i
   }
 }
 
-TEST_CASE("whole tables travel where the scenario says so; skew makes a batch's rows fewer") {
+TEST_CASE("whole tables travel where the scenario says so, skew makes a batch's rows fewer") {
   Plan plan = dlrm(4, 2, 1.05);
   const double sparse = totals_of(groups_of(plan, 2)).values;
   CHECK(sparse < totals_of(groups_of(dlrm(4, 2, 0), 2)).values);
@@ -113,7 +113,7 @@ TEST_CASE("the ids of rows go to the servers before values come back") {
   CHECK(s.sent() == 9.0_GB);
 }
 
-TEST_CASE("a worker has its batch's rows in memory; servers have tables and optimizer state") {
+TEST_CASE("a worker has its batch's rows in memory, servers have tables and optimizer state") {
   Plan plan = dlrm(4, 2, 1.05);
   PlannedWorkload& job = plan.jobs[0];
   const double parameters = double(job.model.parameters());

@@ -112,7 +112,7 @@ TEST_CASE("a Monte Carlo draw touches as many rows, of the table and of each par
   }
 }
 
-TEST_CASE("parts add up to the table; div puts hot rows together, mod spreads them") {
+TEST_CASE("parts add up to the table, div puts hot rows together, mod spreads them") {
   for (const std::int64_t rows : {7, 1'000, 3'000'000})
     for (const double s : {0.0, 1.0, 1.3})
       for (const std::int64_t n : {1, 2, 5, 64}) {

@@ -19,7 +19,7 @@ const std::string kVtrain =
 
 }  // namespace
 
-TEST_CASE("vTrain's table is read as runs with their layout; a wrong row is told with its line") {
+TEST_CASE("vTrain's table is read as runs with their layout, a wrong row is told with its line") {
   TextPool pool;
   std::vector<PublishedRun> runs;
   const auto counts =
@@ -37,7 +37,8 @@ TEST_CASE("vTrain's table is read as runs with their layout; a wrong row is told
   CHECK(std::get<ModelFromTransformer>(model_of_run(runs[0].run)->spec).dimensions.tied_output);
   REQUIRE(counts->problems.size() == 1);
   CHECK(counts->problems[0].at.line == 4);
-  CHECK(counts->problems[0].what == "row skipped: micro batch is not a number above zero");
+  CHECK(counts->problems[0].what ==
+        "row skipped: micro batch is not a number above zero and at most 1e9");
   CHECK_FALSE(read_vtrain_runs("v.csv", "a,b\n1,2\n", pool, [](const PublishedRun&) {}));
 }
 

@@ -65,7 +65,7 @@ double over_at(const ShortageRules& rules, std::uint64_t seed, const std::string
 }  // namespace
 
 TEST_CASE(
-    "spot that cannot be had is refused at once, and on-demand is taken; asked in 3 minutes") {
+    "spot that cannot be had is refused at once, and on-demand is taken, asked in 3 minutes") {
   // "Karpenter caches that result across all attempts to provision EC2 capacity for that instance
   // type and zone" for 3 minutes.
   KarpenterMarket market =
