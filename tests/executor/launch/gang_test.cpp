@@ -10,6 +10,7 @@
 #include <map>
 
 #include "executor/launch/shell_gang.h"
+#include "executor/launch/supervise.h"
 
 namespace reckon {
 namespace {

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 /// A worker that is a script: $FIRST is the step that the newest checkpoint holds, and
 /// `checkpoint STEP` makes one (as far as the watcher looks: it has a manifest).
-fs::path worker_script(const RunFolder& d, const std::string& body) {
+fs::path worker_script(const test::RunFolder& d, const std::string& body) {
   RunRecord run;
   run.scenario = "round";
   run.started = RunClock::starting_now().text();
@@ -57,7 +57,7 @@ struct Watched {
 };
 
 /// Two workers of a plan with 20 steps that a forecast thinks take 10 ms each.
-Watched run_script(const RunFolder& d, const std::string& body,
+Watched run_script(const test::RunFolder& d, const std::string& body,
                    const std::function<StopRequest()>& stop = {}, bool resume = false,
                    bool asynchronous = false) {
   // With servers on the first worker's host there is a third process.
@@ -103,7 +103,7 @@ constexpr const char* kTrain =
     "i=$FIRST; while [ $i -lt 20 ]; do say $i done 0.02 64 0.5; i=$((i+1)); done\n";
 
 TEST_CASE("a rank that is slow beyond its kind is named, once") {
-  const RunFolder d;
+  const test::RunFolder d;
   const Watched w = run_script(d,
                                "OWN=0.01; [ $RANK = 1 ] && OWN=0.019\n"
                                "i=0; while [ $i -lt 20 ]; do say $i done 0.02 64 0.5 own=$OWN; "
@@ -117,7 +117,7 @@ TEST_CASE("a rank that is slow beyond its kind is named, once") {
 }
 
 TEST_CASE("a run that finishes says so, with its pace against the forecast") {
-  const RunFolder d;
+  const test::RunFolder d;
   const Watched w = run_script(d, std::string("echo hello from $RANK\n") + kTrain);
   CHECK(w.end.end.verdict == Verdict::finished);
   CHECK(w.end.end.exit_code == 0);
@@ -133,7 +133,7 @@ TEST_CASE("a run that finishes says so, with its pace against the forecast") {
 }
 
 TEST_CASE("a killed rank is recorded with what it cost, and the job goes on from its checkpoint") {
-  const RunFolder d;
+  const test::RunFolder d;
   const Watched w = run_script(
       d, std::string("if [ $ATTEMPT = 0 ]; then\n"
                      "  if [ $RANK = 0 ]; then\n"
@@ -163,7 +163,7 @@ TEST_CASE("a killed rank is recorded with what it cost, and the job goes on from
 }
 
 TEST_CASE("a run that was stopped is gone on with, and only when that is asked for") {
-  const RunFolder d;
+  const test::RunFolder d;
   const std::string script =
       "trap 'checkpoint 7; exit 75' TERM\n"
       "if [ $FIRST = 0 ]; then say 6 done 0.02 64 0.5; : > $OUT/ready-$RANK; sleep 60 & wait; fi\n";
@@ -185,20 +185,20 @@ TEST_CASE("a run that was stopped is gone on with, and only when that is asked f
 }
 
 TEST_CASE("where there is no run there is nothing to resume") {
-  const RunFolder d;
+  const test::RunFolder d;
   CHECK(test::contains(message_of([&] { run_script(d, "exit 0", {}, true); }),
                        "holds no run to resume"));
 }
 
 TEST_CASE("a second run in the directory of a first is refused while that one lives") {
-  const RunFolder d;
+  const test::RunFolder d;
   fs::create_directories(d.path() / "run");
   const RunLock lock(d.path() / "run");
   CHECK(test::contains(message_of([&] { run_script(d, "exit 0"); }), "is in use by process"));
 }
 
 TEST_CASE("workers keep the lock of a run whose watcher is gone") {
-  const RunFolder d;
+  const test::RunFolder d;
   // The lock is passed on as descriptor; the watcher's own copy is closed.
   {
     fs::create_directories(d.path() / "run");
@@ -224,7 +224,7 @@ TEST_CASE("workers keep the lock of a run whose watcher is gone") {
 }
 
 TEST_CASE("a log that cannot be written is an error at the start, and a message later") {
-  const RunFolder d;
+  const test::RunFolder d;
   const fs::path logs = d.path() / "run" / "logs";
   fs::create_directories(logs / "rank-1.log");
   CHECK(test::contains(message_of([&] { run_script(d, "exit 0"); }), "rank-1.log: Is a directory"));
@@ -238,7 +238,7 @@ TEST_CASE("a log that cannot be written is an error at the start, and a message 
 }
 
 TEST_CASE("steps of all workers are lost that take steps of their own") {
-  const RunFolder d;
+  const test::RunFolder d;
   const fs::path set = set_directory(d.path() / "run" / "checkpoints", 4);
   fs::create_directories(set);
   write_shard(shard_file(set, 0), {.step = 4, .counters = {{"step", 4}, {steps_counter(1), 6}}},
