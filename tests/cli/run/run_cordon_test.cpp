@@ -4,6 +4,7 @@
 
 #include "cli/run_reckon.h"
 #include "executor/train/records/measurement_log.h"
+#include "support/pod_of_job.h"
 #include "support/small_job.h"
 
 // `reckon run --on kubernetes --cordon-slow` in a cluster that a program of the shell plays.
@@ -46,23 +47,6 @@ case "$*" in
 esac
 )sh";
 
-nlohmann::json cordon_pod(int attempt, int rank) {
-  const std::string name =
-      "slow-" + std::to_string(attempt) + "-worker-" + std::to_string(rank) + "-a";
-  nlohmann::json state = {{"startedAt", "2026-11-22T03:00:00Z"}};
-  if (attempt > 0) state["exitCode"] = 0;
-  return {{"metadata",
-           {{"name", name},
-            {"uid", name},
-            {"labels", {{"reckon/attempt", std::to_string(attempt)}}},
-            {"annotations", {{"reckon/first-rank", std::to_string(rank)}}}}},
-          {"spec", {{"nodeName", "node-" + std::to_string(rank)}}},
-          {"status",
-           {{"phase", attempt > 0 ? "Succeeded" : "Running"},
-            {"containerStatuses",
-             {{{"name", "main"}, {"state", {{attempt > 0 ? "terminated" : "running", state}}}}}}}}};
-}
-
 std::string cordon_log(int rank) {
   std::string text;
   const auto add = [&](int second, const MeasurementRecord& record) {
@@ -93,9 +77,11 @@ TEST_CASE("a slow rank's node is replaced with a forecast, which the history sco
            {"allocatable", {{"cpu", "1"}, {"memory", "8Gi"}, {"pods", "9"}}}}}});
   std::string gone;
   for (int rank : {2, 0, 1}) {
-    pods["items"].push_back(cordon_pod(0, rank));
-    done["items"].push_back(cordon_pod(1, rank));
-    gone += nlohmann::json{{"type", "DELETED"}, {"object", cordon_pod(0, rank)}}.dump() + '\n';
+    pods["items"].push_back(pod_of_job("slow", 0, rank, false));
+    done["items"].push_back(pod_of_job("slow", 1, rank, true));
+    gone +=
+        nlohmann::json{{"type", "DELETED"}, {"object", pod_of_job("slow", 0, rank, false)}}.dump() +
+        '\n';
     w.write("log-" + std::to_string(rank), cordon_log(rank));
   }
   nlohmann::json job = {

@@ -60,14 +60,18 @@ while [ $step -lt 100 ]; do
 done
 )sh";
 
+void write_own_program(const Workspace& w, int workers) {
+  w.write("train.sh", kTrain);
+  w.write("mine.yaml",
+          run_foreign_scenario("[sh, train.sh, --job-dir]",
+                               "{log: 'done (?<step>[0-9]+), loss (?<loss>[0-9.]+)'}", workers));
+}
+
 }  // namespace
 
 TEST_CASE("a program of one's own is run, lost, resumed by its own file, and measured") {
   const Workspace w;
-  w.write("train.sh", kTrain);
-  w.write("mine.yaml",
-          run_foreign_scenario("[sh, train.sh, --job-dir]",
-                               "{log: 'done (?<step>[0-9]+), loss (?<loss>[0-9.]+)'}", 2));
+  write_own_program(w, 2);
   // "--job-dir DIR": $1 and $2.
   const Output run = w.run("run mine.yaml --replications 20 --retry-delay 10ms");
   INFO(run.out << run.err);
@@ -98,11 +102,8 @@ TEST_CASE("a program of one's own is run, lost, resumed by its own file, and mea
 
 TEST_CASE("a program of one's own that hangs is ended by --hang, and goes on from its own file") {
   const Workspace w;
-  w.write("train.sh", kTrain);
   // Alone it waits behind step 60 for nobody, at its first start.
-  w.write("mine.yaml",
-          run_foreign_scenario("[sh, train.sh, --job-dir]",
-                               "{log: 'done (?<step>[0-9]+), loss (?<loss>[0-9.]+)'}", 1));
+  write_own_program(w, 1);
   const Output run = w.run("run mine.yaml --replications 20 --retry-delay 10ms --hang 2s");
   INFO(run.out << run.err);
   REQUIRE(run.code == 0);

@@ -8,6 +8,7 @@
 #include "executor/launch/run_folder.h"
 #include "executor/train/records/measurement_log.h"
 #include "support/plans.h"
+#include "support/pod_of_job.h"
 
 // A run in a cluster that a program of the shell plays: its pods are there when they are asked for,
 // print what the test says, and end when they are told to.
@@ -63,20 +64,7 @@ esac
 )sh";
 
 Json watched_pod(int attempt, int rank, bool done) {
-  const std::string name =
-      "job-" + std::to_string(attempt) + "-worker-" + std::to_string(rank) + "-a";
-  const Json times = {{"startedAt", "2026-11-22T03:00:00Z"}};
-  Json state = {{"running", times}};
-  if (done) state = {{"terminated", {{"exitCode", 0}, {"startedAt", "2026-11-22T03:00:00Z"}}}};
-  return {{"metadata",
-           {{"name", name},
-            {"uid", name},
-            {"labels", {{"reckon/attempt", std::to_string(attempt)}}},
-            {"annotations", {{"reckon/first-rank", std::to_string(rank)}}}}},
-          {"spec", {{"nodeName", "node-" + std::to_string(rank)}}},
-          {"status",
-           {{"phase", done ? "Succeeded" : "Running"},
-            {"containerStatuses", Json::array({{{"name", "main"}, {"state", state}}})}}}};
+  return pod_of_job("job", attempt, rank, done);
 }
 
 std::string gone(const Json& pod) {
