@@ -162,7 +162,7 @@ TEST_CASE("a run that is stopped, killed or hung goes on to the same bits") {
     CHECK(contains(job.errors(), "rank-1.safetensors is damaged: the checksum of tensor"));
   }
   SECTION("a worker that hangs is killed and named, and the job goes on") {
-    Job job(w, "run", "--hang 1s");
+    Job job(w, "run", "--hang 4s");  // a busy machine may stop a healthy one for a second
     REQUIRE(job.wait_for([&] { return has_steps(w, "run", 100); }));
     const auto workers = job.workers();
     REQUIRE(workers.size() == 2);
