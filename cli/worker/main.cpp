@@ -87,6 +87,9 @@ int main(int argc, char** argv) {
   } catch (const NoUsableCheckpoint& e) {  // another start would train from the beginning
     say(e);
     return kAnswerIsNo;
+  } catch (const SettingsDiffer& e) {
+    say(e);
+    return kInputIsWrong;
   } catch (const CommError& e) {
     say(e);
     return kExitLostPeer;

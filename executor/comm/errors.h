@@ -21,4 +21,10 @@ class CommError : public std::runtime_error {
   std::vector<int> peers_;
 };
 
+/// A rank was started otherwise than rank 0, in what all ranks must have the same. The others wait
+/// for it.
+struct SettingsDiffer : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace reckon

@@ -14,7 +14,14 @@ namespace {
 std::atomic<int> requests{0};
 static_assert(std::atomic<int>::is_always_lock_free, "set in a signal handler");
 
-extern "C" void on_stop_signal(int) { ++requests; }
+std::atomic<int> interrupts{0}, ends_on_request{0};
+std::atomic<bool> second_interrupt_ends{false};
+
+extern "C" void on_stop_signal(int number) {
+  ++requests;
+  if (ends_on_request > 0) ::_exit(kExitStoppedOnRequest);
+  if (number == SIGINT && ++interrupts > 1 && second_interrupt_ends) ::_exit(128 + SIGINT);
+}
 extern "C" void on_ignored_signal(int) {}  // children have the default again, as of no SIG_IGN
 
 bool termination_asks = true;
@@ -37,6 +44,14 @@ void ignore_termination() { termination_asks = false; }
 bool stop_requested() { return requests.load() > 0; }
 int stop_requests() { return requests.load(); }
 void request_stop() { ++requests; }
+
+EndsOnRequest::EndsOnRequest() {
+  ++ends_on_request;
+  if (stop_requested()) ::_exit(kExitStoppedOnRequest);
+}
+EndsOnRequest::~EndsOnRequest() { --ends_on_request; }
+
+void end_at_second_interrupt() { second_interrupt_ends = true; }
 
 void end_with_parent(int parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

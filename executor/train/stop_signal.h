@@ -16,6 +16,19 @@ int stop_requests();
 /// As if one had come; for tests, and for limits such as a number of steps.
 void request_stop();
 
+/// While one lives, a request ends this process at once, with kExitStoppedOnRequest: it waits, and
+/// has nothing to save.
+class EndsOnRequest {
+ public:
+  EndsOnRequest();
+  ~EndsOnRequest();
+  EndsOnRequest(const EndsOnRequest&) = delete;
+  EndsOnRequest& operator=(const EndsOnRequest&) = delete;
+};
+/// From now on a second SIGINT ends this process at once, as a shell expects of one that the signal
+/// ended: of a process that nobody watches, and that may wait for others for ever.
+void end_at_second_interrupt();
+
 /// Ends this process when its parent is killed, so that nobody trains unwatched in a directory that
 /// looks free. `parent`: who that must be; ends at once where it is gone already.
 void end_with_parent(int parent);

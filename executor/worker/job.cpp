@@ -136,7 +136,7 @@ int run_job(const JobOptions& options, const Job& job) {
     me = server_of_ranks(me, job.plan.only_job().strategy);
   Diagnostics errors = refusals(job.plan, me, job.file);
   if (!errors.empty()) throw RefusedJob(std::move(errors));
-  if (!me.computes()) return serve(options, job.plan.only_job(), me);
+  if (!me.computes()) return serve(options, job.plan, me);
   return train(options, job, me);
 }
 

@@ -7,6 +7,7 @@
 
 #include "executor/comm/gloo/gloo_communicator.h"
 #include "executor/comm/thread_communicator.h"
+#include "executor/worker/agreement.h"
 #include "sim/base/standard_streams.h"
 
 namespace reckon::worker {
@@ -28,7 +29,7 @@ std::optional<JobSecret> secret_of(const JobOptions& options, const WorkerIdenti
 }
 
 std::unique_ptr<Membership> join(const JobOptions& options, const WorkerIdentity& me,
-                                 const JobSecret& secret, std::uint16_t port,
+                                 const Plan& plan, const JobSecret& secret, std::uint16_t port,
                                  std::optional<Socket> listener) {
   return Membership::join({.secret = secret,
                            .job = me.job,
@@ -40,18 +41,19 @@ std::unique_ptr<Membership> join(const JobOptions& options, const WorkerIdentity
                            .address = me.address,
                            .port = port,
                            .deadline = options.rendezvous_deadline,
+                           .settings = settings_in_common(options, plan, me.computes()),
                            .warn = warn},
                           std::move(listener));
 }
 
-Peers meet(const JobOptions& options, const PlannedStrategy& strategy, const WorkerIdentity& me,
+Peers meet(const JobOptions& options, const Plan& plan, const WorkerIdentity& me,
            const std::optional<JobSecret>& secret, std::optional<Socket> listener) {
   if (!secret || me.members() == 1) return {nullptr, std::move(make_thread_communicators(1)[0])};
-  auto membership = join(options, me, *secret, me.port, std::move(listener));
+  auto membership = join(options, me, plan, *secret, me.port, std::move(listener));
   using Kind = GlooOptions::AllReduce;
-  const Kind kind = options.sum_directly                         ? Kind::direct
-                    : strategy.all_reduce == AllReduceKind::ring ? Kind::ring
-                                                                 : Kind::automatic;
+  const Kind kind = options.sum_directly                                         ? Kind::direct
+                    : plan.only_job().strategy.all_reduce == AllReduceKind::ring ? Kind::ring
+                                                                                 : Kind::automatic;
   auto communicator =
       make_gloo_communicator(*membership, {.ranks = me.workers, .all_reduce = kind});
   return {std::move(membership), std::move(communicator)};

@@ -17,9 +17,9 @@ namespace reckon::worker {
 std::optional<JobSecret> secret_of(const JobOptions& options, const WorkerIdentity& me);
 
 /// `listener`: where whoever started this process, or told it to take part, listens for rank 0
-/// already. Throws CommError.
+/// already. Throws CommError; SettingsDiffer where this process was started otherwise than rank 0.
 std::unique_ptr<Membership> join(const JobOptions& options, const WorkerIdentity& me,
-                                 const JobSecret& secret, std::uint16_t port,
+                                 const Plan& plan, const JobSecret& secret, std::uint16_t port,
                                  std::optional<Socket> listener);
 
 /// The workers that meet, or this one alone.
@@ -27,8 +27,8 @@ struct Peers {
   std::unique_ptr<Membership> membership;
   std::unique_ptr<Communicator> communicator;
 };
-/// Throws CommError.
-Peers meet(const JobOptions& options, const PlannedStrategy& strategy, const WorkerIdentity& me,
+/// As join().
+Peers meet(const JobOptions& options, const Plan& plan, const WorkerIdentity& me,
            const std::optional<JobSecret>& secret, std::optional<Socket> listener);
 
 }  // namespace reckon::worker

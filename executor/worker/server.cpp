@@ -1,9 +1,11 @@
 #include "executor/worker/server.h"
 
+#include <optional>
 #include <utility>
 
 #include "executor/train/pulled_tables.h"
 #include "executor/train/recipe/recipe.h"
+#include "executor/train/records/run_directory.h"
 #include "executor/train/stop_signal.h"
 #include "executor/train/trainer.h"
 #include "executor/worker/meeting.h"
@@ -50,12 +52,16 @@ ServerJob server_job(const JobOptions& options, const PlannedWorkload& job,
           .trained = trained_ranges(layout)};
 }
 
-int serve(const JobOptions& options, const PlannedWorkload& job, const WorkerIdentity& me) {
+int serve(const JobOptions& options, const Plan& plan, const WorkerIdentity& me) {
   const JobSecret secret = secret_of(options, me).value();
   Socket listener = listen_on({listening_address(me), me.port});
-  const auto membership = join(options, me, secret, listener.local().port, std::nullopt);
-  run_parameter_server(*membership, me.job, me.rank - me.workers, server_job(options, job, me),
-                       std::move(listener), kServerTimeout);
+  std::optional<EndsOnRequest> waiting;
+  if (!RunEnvironment::read().supervisor) waiting.emplace();
+  const auto membership = join(options, me, plan, secret, listener.local().port, std::nullopt);
+  waiting.reset();
+  run_parameter_server(*membership, me.job, me.rank - me.workers,
+                       server_job(options, plan.only_job(), me), std::move(listener),
+                       kServerTimeout);
   return stop_requested() ? kExitStoppedOnRequest : 0;
 }
 

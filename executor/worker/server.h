@@ -13,6 +13,6 @@ ServerJob server_job(const JobOptions& options, const PlannedWorkload& job,
                      const WorkerIdentity& me);
 
 /// This process is one of them, until the workers are done. Its exit code.
-int serve(const JobOptions& options, const PlannedWorkload& job, const WorkerIdentity& me);
+int serve(const JobOptions& options, const Plan& plan, const WorkerIdentity& me);
 
 }  // namespace reckon::worker

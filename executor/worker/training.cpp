@@ -212,8 +212,11 @@ int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorklo
 /// One start: from meeting the others to the end, or until a peer is lost.
 int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIdentity& me,
           std::optional<Socket> listener, Stay* stay) {
+  std::optional<EndsOnRequest> waiting;
+  if (stay == nullptr && !RunEnvironment::read().supervisor) waiting.emplace();
   const Peers peers =
-      meet(prepared.options, job.strategy, me, prepared.secret, std::move(listener));
+      meet(prepared.options, prepared.loaded.plan, me, prepared.secret, std::move(listener));
+  waiting.reset();
   bool on_device = false;
   try {
     return train_with(peers, prepared, job, me, stay, on_device);
@@ -351,6 +354,7 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
   const Prepared prepared{options, loaded, *source, secret};
   if (environment.orders || orders_file())
     return train_as_told(prepared, me, std::move(listener), environment);
+  if (!environment.supervisor) end_at_second_interrupt();
   return train(prepared, job, me, std::move(listener), nullptr);
 }
 

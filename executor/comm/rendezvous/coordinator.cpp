@@ -23,6 +23,17 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 std::string process_of(const Member& member) {
   return fmt::format("rank {} (process {} on {})", member.rank, member.process, member.host);
 }
+
+using Settings = std::map<std::string, std::string>;
+
+/// "seed is 2, rank 0 has 1; ...": of those that both have. "": none differs.
+std::string differences(const Settings& theirs, const Settings& ours) {
+  std::vector<std::string> found;
+  for (const auto& [name, value] : theirs)
+    if (const auto own = ours.find(name); own != ours.end() && own->second != value)
+      found.push_back(fmt::format("{} is {}, rank 0 has {}", name, value, own->second));
+  return fmt::format("{}", fmt::join(found, "; "));
+}
 }  // namespace
 
 Coordinator::Coordinator(Socket listener, const RendezvousOptions& options)
@@ -33,6 +44,7 @@ Coordinator::Coordinator(Socket listener, const RendezvousOptions& options)
       wake_(wake_descriptor()),
       by_rank_(std::size_t(options.size)),
       vanished_(std::size_t(options.size)),
+      differs_(std::size_t(options.size)),
       thread_([this] { run(); }) {}
 
 Coordinator::~Coordinator() {
@@ -186,6 +198,14 @@ void Coordinator::handle_hello(Connection& from, const Hello& hello) {
     return refuse(from, RendezvousMessage::not_yet,
                   fmt::format("this start of the job has begun with another process: {}",
                               process_of(seats_[std::size_t(m.rank)].member)));
+  if (const std::string found = differences(hello.settings, options_.settings); !found.empty()) {
+    differs_[std::size_t(m.rank)] = true;
+    if (options_.warn)
+      options_.warn(
+          fmt::format("{} is turned away, it was started otherwise: {}", process_of(m), found));
+    return refuse(from, RendezvousMessage::differs, found);
+  }
+  differs_[std::size_t(m.rank)] = false;
   seat = &from;
   from.member = m;
   const std::string reached_at = from.channel.socket().local().host;
@@ -240,8 +260,10 @@ std::string Coordinator::missing() const {
   std::vector<std::string> names;
   for (std::size_t r = 0; r < by_rank_.size(); ++r) {
     if (by_rank_[r] != nullptr) continue;
-    names.push_back(vanished_[r] ? fmt::format("rank {} (was there, but its process ended)", r)
-                                 : fmt::format("rank {}", r));
+    const char* why = differs_[r]    ? " (turned away, as it was started otherwise)"
+                      : vanished_[r] ? " (was there, but its process ended)"
+                                     : "";
+    names.push_back(fmt::format("rank {}{}", r, why));
   }
   const std::string strangers = listener_.turned_away();
   return fmt::format("{} of {} ranks are missing after {:.3g} s: {}{}{}", names.size(),

@@ -30,12 +30,14 @@ enum class RendezvousMessage : std::uint16_t {
   token,    // before `members`: 32 bytes that the rank shows to come back
   back,     // member -> coordinator: my connection was cut
   welcome,  // answer to back: a member as before
+  differs,  // text; settings that are not rank 0's
 };
 inline constexpr std::uint64_t kRendezvousMessageLimit = 1 << 20;
 
 struct Hello {
   int attempt = 0, size = 0;
   Member member;
+  std::map<std::string, std::string> settings;
 };
 std::vector<std::byte> encode(const Hello& hello);
 Hello decode_hello(std::span<const std::byte> bytes);
@@ -105,6 +107,7 @@ class Coordinator {
   std::vector<Connection*> by_rank_;
   std::vector<Seat> seats_;     // by rank; empty: not all are there yet
   std::vector<bool> vanished_;  // registered, then gone again, before all were there
+  std::vector<bool> differs_;   // came with other settings
   std::map<std::string, std::vector<std::byte>> store_;
   std::optional<std::vector<int>> lost_;
   bool begun_ = false, stopped_ = false;

@@ -142,7 +142,7 @@ Message Membership::say_hello(Deadline deadline) {
         {0});
   }
   const std::string own = master_->socket().local().host;
-  Hello hello{.attempt = options_.attempt, .size = options_.size};
+  Hello hello{.attempt = options_.attempt, .size = options_.size, .settings = options_.settings};
   hello.member = {.rank = options_.rank,
                   .role = options_.role,
                   .address = {options_.address.empty() ? own : options_.address, options_.port},
@@ -177,6 +177,11 @@ void Membership::register_with_master() {
       watch_ = std::thread([this] { watch(); });
       return;
     }
+    if (kind == RendezvousMessage::differs)
+      throw SettingsDiffer(fmt::format(
+          "rank {} of job '{}' was started otherwise than rank 0: {}; all ranks need the same plan "
+          "and options",
+          options_.rank, options_.job, text_of(answer)));
     if (kind != RendezvousMessage::not_yet || deadline.left() <= kPause)
       throw CommError(fmt::format("rendezvous of job '{}' at {}: {}", options_.job,
                                   text(options_.master), text_of(answer)));

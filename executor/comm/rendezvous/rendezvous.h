@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -56,6 +57,9 @@ struct RendezvousOptions {
   std::string address;     // of this rank's interface; empty: the one that reaches the master
   std::uint16_t port = 0;  // told to the others
   Seconds deadline{300};   // until all are there
+  /// Of this rank's start, name and value: those that rank 0 has, too, must be the same there, or
+  /// the rank is turned away with all that differ.
+  std::map<std::string, std::string> settings;
   /// For a rank whose connection was cut to come back; kGraceWhenMissed once somebody asks. The
   /// two sides see a silent cut 6 to 11 s after it, so one up to 5 s before the other; then there
   /// is time for two tries of 2 s. Less than ranks wait for each other: 120 s of a collective.
@@ -71,8 +75,8 @@ class Membership {
  public:
   /// Returns when all ranks are registered. Throws CommError: who is missing at the deadline; no
   /// answer at the master's address; its port in use; another secret; wrong size, attempt or job; a
-  /// rank that is there twice. `listener`: rank 0 may bring the listening socket (then no port can
-  /// be lost between choosing and using it).
+  /// rank that is there twice. Throws SettingsDiffer. `listener`: rank 0 may bring the listening
+  /// socket (then no port can be lost between choosing and using it).
   static std::unique_ptr<Membership> join(const RendezvousOptions& options,
                                           std::optional<Socket> listener = std::nullopt);
   /// Says goodbye: the others will not miss this rank. Not while an exception ends what the rank

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "executor/comm/rendezvous/coordinator.h"
 
 // What the rendezvous says on the wire.
@@ -40,6 +42,8 @@ std::vector<std::byte> encode(const Hello& hello) {
   FieldWriter fields;
   fields.number(hello.attempt).number(hello.size);
   write(fields, hello.member);
+  fields.number(std::int64_t(hello.settings.size()));
+  for (const auto& [name, value] : hello.settings) fields.text(name).text(value);
   return bytes_taken(fields);
 }
 Hello decode_hello(std::span<const std::byte> bytes) {
@@ -48,6 +52,11 @@ Hello decode_hello(std::span<const std::byte> bytes) {
   hello.attempt = small_number(fields);
   hello.size = small_number(fields);
   hello.member = read_member(fields);
+  const int settings = small_number(fields);
+  for (int i = 0; i < settings; ++i) {
+    std::string name = fields.text();
+    hello.settings[std::move(name)] = fields.text();
+  }
   return hello;
 }
 

@@ -22,9 +22,10 @@ std::string digest_of(std::string_view bytes) {
   return fmt::format("{:016x}", XXH3_64bits(bytes.data(), bytes.size()));
 }
 
-std::string text_of(const RunArtifact& artifact) {
-  return artifact::json_of(artifact).dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
+std::string text_of(const RunArtifact& artifact) { return text_of(artifact::json_of(artifact)); }
 
 /// The first line, taken apart.
 struct Head {
@@ -105,6 +106,21 @@ std::string artifact_digest(const RunArtifact& artifact) { return digest_of(text
 
 PlanDigests digests_of(const RunArtifact& artifact) {
   return {artifact_digest(artifact), artifact.rebound ? artifact.rebound->from : ""};
+}
+
+std::map<std::string, std::string> fields_of(const PlannedStrategy& strategy) {
+  std::map<std::string, std::string> fields;
+  const Json flat = artifact::json_of(strategy).flatten();
+  for (const auto& [pointer, value] : flat.items()) {
+    std::string place = pointer.substr(1);
+    std::ranges::replace(place, '/', '.');
+    fields[place] = value.is_string() ? value.get<std::string>() : text_of(value);
+  }
+  return fields;
+}
+
+std::string digest_of(const ModelGraph& model) {
+  return digest_of(text_of(artifact::json_of(model)));
 }
 
 std::optional<Diagnostic> why_not_run(const ReadArtifact& read, const std::string& file) {

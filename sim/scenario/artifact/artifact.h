@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +54,12 @@ struct PlanDigests {
   std::string planned;  // of the one that it was made of; "": it is as planned
 };
 PlanDigests digests_of(const RunArtifact& artifact);
+
+/// What an artifact holds of a strategy, each value by its place: "layout.zero_stage" is "3". All
+/// of it, so that two are equal where these are.
+std::map<std::string, std::string> fields_of(const PlannedStrategy& strategy);
+/// Of what an artifact holds of a network.
+std::string digest_of(const ModelGraph& model);
 
 struct ReadArtifact {
   RunArtifact artifact;

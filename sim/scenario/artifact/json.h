@@ -11,6 +11,8 @@ namespace reckon::artifact {
 using Json = nlohmann::json;
 
 Json json_of(const RunArtifact& artifact);
+Json json_of(const PlannedStrategy& strategy);
+Json json_of(const ModelGraph& model);
 Expected<RunArtifact> artifact_of(const Json& json, const std::string& file);
 
 /// Indices that point nowhere, tables without rows: what would make a model read beyond its data.

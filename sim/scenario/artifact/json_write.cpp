@@ -17,5 +17,7 @@ WrittenModel written(const ModelGraph& model) {
 }
 
 Json json_of(const RunArtifact& artifact) { return to_json(artifact); }
+Json json_of(const PlannedStrategy& strategy) { return to_json(strategy); }
+Json json_of(const ModelGraph& model) { return to_json(model); }
 
 }  // namespace reckon::artifact
