@@ -69,6 +69,8 @@ std::optional<double> number_of(std::string text) {
 
 // Each by itself, the surer one of a value first.
 constexpr const char* kCommon[] = {
+    // MaxText numbers its steps from 0.
+    R"(\bcompleted step[ \t]*:[ \t]*(?<index>\d+),[ \t]*seconds\b)",
     R"(\b(?:global[_ ]?)?(?:steps?|iter(?:ation)?s?|batch(?:es)?)\b)"
     R"(['"]?[ \t]*[:=#]?[ \t]*\[?[ \t]*(?<step>\d+)\b(?!\.\d|%))",
     R"((?:^|[|\s])(?<step>\d+)/(?<bar>\d+)\s*\[)",
@@ -160,6 +162,7 @@ void keep_progress(LogProgress& found, const std::string& name, const std::strin
   constexpr double kMost = 1e15;
   const bool counts = *value >= 0 && *value < kMost;
   if (name == "step" && counts) set(found.step, std::int64_t(*value));
+  if (name == "index" && counts) set(found.step, std::int64_t(*value) + 1);
   if (name == "bar" && counts) set(found.bar, std::int64_t(*value));
   if (name == "checkpoint" && counts) set(found.checkpoint, std::int64_t(*value));
   if (name == "seconds" && *value > 0) set(found.seconds, Seconds{*value});
