@@ -153,9 +153,12 @@ struct DecisionRecord {
   std::string planned_digest;        // RunRecord's, of the plan that the changes are of
   std::string what;                  // "two more workers"; "": nothing that was looked at helps
   std::vector<std::string> changes;  // as --set takes them
-  double kept_miss = 0, miss = 0;  // probability that a limit is missed; kept: without the changes
-  Seconds kept_p5{}, kept_p50{}, kept_p95{}, p5{}, p50{}, p95{};  // of the whole run
-  std::optional<double> kept_cost, cost;                          // means, USD
+  // Probability that a limit is missed, and seconds and mean USD of the whole run: without the
+  // changes, and with them; absent where there are none, or nobody forecast them.
+  double kept_miss = 0;
+  Seconds kept_p5{}, kept_p50{}, kept_p95{};
+  std::optional<double> kept_cost, miss, cost;
+  std::optional<Seconds> p5, p50, p95;
 };
 
 /// How an attempt ended.
