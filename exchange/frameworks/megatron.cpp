@@ -5,7 +5,8 @@
 
 // Arguments of Megatron-LM's pretrain_gpt.py as an array of bash. Names, types and allowed values:
 // NVIDIA/Megatron-LM core_v0.15.0 (0d7e02bd26d3eb347ad8d1bef625002babfa6df7),
-// megatron/training/arguments.py; what goes together: validate_args there.
+// megatron/training/arguments.py; what goes together: validate_args there,
+// megatron/core/optimizer/, optimizer_param_scheduler.py and distributed/fsdp/.
 namespace reckon::frameworks::megatron {
 namespace {
 
@@ -39,6 +40,10 @@ void add_degrees(Arguments& out, const LaunchLayout& l, Refusals& refused) {
   if (a.pipeline > 1 && a.schedule == PipelineSchedule::interleaved) {
     out.value("--num-virtual-stages-per-pipeline-rank", a.interleave);
     if (!a.overlap) out.flag("--no-overlap-p2p-communication");
+    if (!a.overlap && a.pipeline == 2)
+      refused.add("strategy.overlap",
+                  "transfers that wait for arithmetic between 2 interleaved stages",
+                  "overlap: true, or more stages");
   }
   if (l.model && l.model->layers % a.pipeline != 0)
     refused.add("strategy.pipeline",
@@ -68,8 +73,13 @@ void add_sharding(Arguments& out, const LaunchLayout& l, Refusals& refused) {
                               a.zero_stage),
                   "zero_stage: 1");
   }
-  if (a.overlap) out.flag("--overlap-grad-reduce");
-  if (a.overlap && a.zero_stage > 0) out.flag("--overlap-param-gather");
+  if (a.zero_stage > 0 && l.job->optimizer == Optimizer::sgd_momentum)
+    refused.add("optimizer", fmt::format("optimizer: sgd with zero_stage {}", a.zero_stage),
+                "optimizer: adamw, or zero_stage: 0");
+  // Megatron FSDP asserts it, and a plan's overlap is of zero_stage 0 and 1.
+  const bool overlap = a.overlap || fsdp;
+  if (overlap) out.flag("--overlap-grad-reduce");
+  if (overlap && a.zero_stage > 0) out.flag("--overlap-param-gather");
   if (a.offload_optimizer) {
     out.flag("--optimizer-cpu-offload");
     out.flag("--use-precision-aware-optimizer");
@@ -77,6 +87,8 @@ void add_sharding(Arguments& out, const LaunchLayout& l, Refusals& refused) {
       refused.add("strategy.offload_optimizer",
                   fmt::format("an optimizer on the host with zero_stage {}", a.zero_stage),
                   "zero_stage: 1");
+    if (l.job->optimizer == Optimizer::sgd_momentum)
+      refused.add("strategy.offload_optimizer", "optimizer: sgd on the host", "optimizer: adamw");
   }
   out.value("--ckpt-format", fsdp ? "fsdp_dtensor" : "torch_dist");
   switch (a.recompute) {
@@ -98,7 +110,8 @@ void add_experts(Arguments& out, const LaunchLayout& l, const TransformerDimensi
   if (d.experts == 0) return;
   out.value("--num-experts", d.experts);
   out.value("--moe-router-topk", d.experts_per_token);
-  if (!d.normalized_experts) out.flag("--moe-router-pre-softmax");
+  // Of one expert it takes no softmax after the choice: that would be 1.
+  if (!d.normalized_experts || d.experts_per_token == 1) out.flag("--moe-router-pre-softmax");
   out.value("--moe-ffn-hidden-size", d.expert_feed_forward);
   if (d.dense_layers > 0)
     out.word("--moe-layer-freq",
@@ -193,8 +206,13 @@ void add_precision(Arguments& out, const LaunchLayout& l, Refusals& refused) {
     out.flag("--grad-reduce-in-bf16");
 }
 
-void add_optimizer(Arguments& out, const LaunchLayout& l) {
+void add_optimizer(Arguments& out, const LaunchLayout& l, Refusals& refused) {
   const PlannedOptimizer& o = l.job->optimizer_settings;
+  if (o.warmup_steps >= l.job->steps)  // OptimizerParamScheduler
+    refused.add(
+        "optimizer",
+        fmt::format("a warm-up of {} steps in a training of {}", o.warmup_steps, l.job->steps),
+        fmt::format("warmup_steps: {} or less", l.job->steps - 1));
   const bool adam = l.job->optimizer == Optimizer::adamw;
   out.value("--optimizer", adam ? "adam" : "sgd");
   out.value("--lr", number_text(o.learning_rate));
@@ -249,7 +267,7 @@ LauncherFile write(const LaunchLayout& l, Refusals& refused) {
   add_sharding(arguments, l, refused);
   add_model(arguments, l, refused);
   add_precision(arguments, l, refused);
-  add_optimizer(arguments, l);
+  add_optimizer(arguments, l, refused);
   add_progress(arguments, l);
   add_checkpoints(arguments, l, refused);
   LauncherFile out{.name = "megatron.sh",

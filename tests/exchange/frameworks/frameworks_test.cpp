@@ -38,7 +38,7 @@ std::vector<std::vector<std::string>> layouts() {
       cut("data: 4, pipeline: 8, zero_stage: 3, schedule: gpipe, recompute: full"),
       cut("data: 4, tensor: 4, sequence_parallel: true, pipeline: 2, zero_stage: 2, schedule: "
           "interleaved, interleave: 4"),
-      cut("data: 4, tensor: 4, sequence_parallel: true, pipeline: 2, zero_stage: 1, schedule: "
+      cut("data: 2, tensor: 4, sequence_parallel: true, pipeline: 4, zero_stage: 1, schedule: "
           "interleaved, interleave: 4, overlap: false"),
       {"workload.model=mixtral_8x7b", "workload.sequence_length=4096",
        kModelParallel + "{kind: model_parallel, data: 16, tensor: 2, expert: 8, micro_batch: 1, "

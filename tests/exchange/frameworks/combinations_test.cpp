@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "exchange/frameworks/frameworks.h"
+#include "written.h"
+
+// What a framework takes alone and not together: it would end at its start, or train otherwise than
+// the plan says.
+using namespace reckon;
+using namespace reckon::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+using Changes = std::vector<std::string>;
+
+/// `degrees` of kind: model_parallel with micro-batches of one sample.
+Changes cut(const std::string& degrees, const Changes& more = {}) {
+  Changes all{kModelParallel + "{kind: model_parallel, micro_batch: 1, " + degrees + "}"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+void check_refused(Framework framework, const Changes& changes, const std::string& what,
+                   const std::string& hint) {
+  const Written w = written(framework, changes);
+  INFO(to_text(framework) << " " << changes.front());
+  CHECK_FALSE(w.file);
+  CHECK_THAT(w.errors, Contains("no counterpart of " + what) && Contains(hint));
+}
+
+const Changes kMixtral{"workload.model=mixtral_8x7b", "workload.sequence_length=4096"};
+const Changes kQwen{"workload.model=qwen3_30b_a3b", "workload.sequence_length=4096"};
+const std::string kSgd = "workload.optimizer={kind: sgd, momentum: 0, weight_decay: 0}";
+
+const std::string kRing = "data: 8, context: 4, zero_stage: 3, recompute: full";
+const Changes kContext = cut(kRing);
+
+/// Four blocks as Llama has them.
+std::string decoder(const std::string& rest) {
+  return "workload.model={transformer: {layers: 4, hidden: 1024, feed_forward: 512, vocabulary: "
+         "1024, sequence_length: 512, gated_feed_forward: true, rms_norm: true, bias: false, "
+         "activation: silu, " +
+         rest + "}}";
+}
+
+Changes warm_up(const char* steps) {
+  return {"workload.strategy.recompute=full",
+          std::string("workload.optimizer={kind: adamw, warmup_steps: ") + steps + "}"};
+}
+
+}  // namespace
+
+TEST_CASE("two interleaved stages of Megatron-LM overlap their transfers or are refused") {
+  const std::string interleaved =
+      "tensor: 4, sequence_parallel: true, zero_stage: 1, schedule: interleaved, interleave: 4, ";
+  check_refused(Framework::megatron, cut(interleaved + "data: 4, pipeline: 2, overlap: false"),
+                "transfers that wait for arithmetic between 2 interleaved stages", "overlap: true");
+  const Values four =
+      values(Framework::megatron, cut(interleaved + "data: 2, pipeline: 4, overlap: false"));
+  CHECK(four.contains("--no-overlap-p2p-communication"));
+  const Values two = values(Framework::megatron, cut(interleaved + "data: 4, pipeline: 2"));
+  CHECK_FALSE(two.contains("--no-overlap-p2p-communication"));
+}
+
+TEST_CASE("the distributed optimizer of Megatron-LM is Adam alone") {
+  for (const char* stage : {"1", "2", "3"})
+    check_refused(Framework::megatron, {kSgd, std::string("workload.strategy.zero_stage=") + stage},
+                  std::string("optimizer: sgd with zero_stage ") + stage, "optimizer: adamw");
+  check_refused(
+      Framework::megatron,
+      {kSgd, "workload.strategy.zero_stage=1", "workload.strategy.offload_optimizer=true"},
+      "optimizer: sgd on the host", "optimizer: adamw");
+  CHECK(values(Framework::megatron, {kSgd, "workload.strategy={kind: multi_worker_mirrored}"})
+            .at("--optimizer") == "sgd");
+}
+
+TEST_CASE("Megatron FSDP reduces gradients beside the arithmetic whatever overlap says") {
+  const auto waits = [](const char* stage) {
+    return values(Framework::megatron,
+                  cut(std::string("data: 32, overlap: false, zero_stage: ") + stage));
+  };
+  for (const char* stage : {"2", "3"}) {
+    CHECK(waits(stage).contains("--overlap-grad-reduce"));
+    CHECK(waits(stage).contains("--overlap-param-gather"));
+  }
+  CHECK_FALSE(waits("1").contains("--overlap-grad-reduce"));
+}
+
+TEST_CASE("a warm-up leaves Megatron-LM a step to decay in") {
+  check_refused(Framework::megatron, warm_up("1000"),
+                "a warm-up of 1000 steps in a training of 1000", "warmup_steps: 999 or less");
+  CHECK(values(Framework::megatron, warm_up("999")).at("--lr-warmup-iters") == 999);
+}
+
+TEST_CASE("Megatron-LM takes the softmax before it chooses a single expert") {
+  const auto routed = [](const char* each) {
+    return values(Framework::megatron,
+                  {decoder(std::string("heads: 8, experts: 4, experts_per_token: ") + each),
+                   "workload.sequence_length=512"});
+  };
+  CHECK(routed("1").contains("--moe-router-pre-softmax"));
+  CHECK_FALSE(routed("2").contains("--moe-router-pre-softmax"));
+}
