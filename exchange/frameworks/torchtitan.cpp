@@ -4,12 +4,13 @@
 
 #include "exchange/frameworks/toml_text.h"
 #include "exchange/frameworks/writers.h"
+#include "sim/step/memory/folded_model.h"
 
 // The TOML file of `torchtitan.train --job.config_file`. Keys, types and allowed values:
 // pytorch/torchtitan v0.2.2 (73a0e6979dd10b6b1904098eb3c8f62c18ab87ce), the last release with TOML
 // files, torchtitan/config/job_config.py; what goes together:
-// torchtitan/distributed/parallel_dims.py, distributed/pipeline_parallel.py and
-// models/*/infra/parallelize.py.
+// torchtitan/distributed/parallel_dims.py, distributed/pipeline_parallel.py,
+// models/*/infra/parallelize.py and PyTorch's torch/distributed/pipelining/schedules.py.
 namespace reckon::frameworks::torchtitan {
 namespace {
 
@@ -69,6 +70,17 @@ const Flavor* flavor_of(const LaunchLayout& l, Refusals& refused) {
   return nullptr;
 }
 
+/// seq_len_divisor of ParallelDims: also without tensor and context parallelism.
+void refuse_sequence(const LaunchLayout& l, Refusals& refused) {
+  const std::int64_t tokens = l.job->model.sequence_length();
+  const std::int64_t divisor = 2 * std::int64_t{l.layout.tensor} * l.layout.context;
+  if (tokens % divisor == 0) return;
+  refused.add("sequence_length",
+              fmt::format("sequences of {} tokens, no multiple of 2 x tensor x context = {}",
+                          tokens, divisor),
+              fmt::format("sequence_length: {}", (tokens / divisor + 1) * divisor));
+}
+
 void refuse_layout(const LaunchLayout& l, const Flavor* flavor, Refusals& refused) {
   const Layout& a = l.layout;
   const bool cut = a.tensor > 1 || a.pipeline > 1 || a.context > 1;
@@ -80,6 +92,8 @@ void refuse_layout(const LaunchLayout& l, const Flavor* flavor, Refusals& refuse
                 "zero_stage: 2 or 3");
   if (a.zero_stage == 0 && a.context > 1)
     refused.add("strategy.context", "context parallelism without ZeRO", "zero_stage: 2 or 3");
+  if (a.zero_stage == 0 && a.expert > 1)  // it takes the ranks of FSDP
+    refused.add("strategy.expert", "expert parallelism without ZeRO", "zero_stage: 2 or 3");
   if (a.tensor > 1 && !a.sequence_parallel)
     refused.add("strategy.sequence_parallel", "tensor parallelism without sequence parallelism",
                 "sequence_parallel: true");
@@ -94,6 +108,11 @@ void refuse_layout(const LaunchLayout& l, const Flavor* flavor, Refusals& refuse
     refused.add("strategy.overlap", "transfers that wait for arithmetic", "overlap: true");
   if (flavor != nullptr && std::string_view(flavor->model) == "qwen3" && a.pipeline > 1)
     refused.add("strategy.pipeline", "pipelines of qwen3", "pipeline: 1");
+  if (a.pipeline > 1 && a.micro_batches < a.pipeline)
+    refused.add("strategy.pipeline",
+                fmt::format("{} micro-batches in {} stages, fewer than stages", a.micro_batches,
+                            a.pipeline),
+                "a larger global_batch, a smaller micro_batch or fewer stages");
   if (l.job->optimizer == Optimizer::sgd_momentum)
     refused.add("optimizer", "optimizer: sgd", "optimizer: adamw");
   if (l.job->optimizer_settings.clip_norm == 0)
@@ -130,6 +149,51 @@ void add_precision(Json& file, const LaunchLayout& l, Refusals& refused) {
                 "zero_stage: 2 or 3");
 }
 
+/// The modules of each stage, where the plan's stages differ by a block.
+Json modules_of_stages(const ModelGraph& model, int stages) {
+  const FoldedModel folded(model);
+  const std::vector<std::size_t>& first = folded.partition(stages).first_layers;
+  std::vector<std::vector<std::string>> modules;
+  std::size_t block = 0, at = 0;
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    std::vector<std::string>& stage = modules.emplace_back();
+    if (k == 0) stage.emplace_back("tok_embeddings");
+    const std::size_t end = k + 1 < first.size() ? first[k + 1] : model.layers().size();
+    for (; at < end; ++at)
+      if (std::holds_alternative<Attention>(model.layers()[at].op))  // one a block
+        stage.push_back(fmt::format("layers.{}", block++));
+  }
+  modules.back().insert(modules.back().end(), {"norm", "output"});
+  return modules;
+}
+
+void add_pipeline(Json& p, const LaunchLayout& l) {
+  const Layout& a = l.layout;
+  p["pipeline_parallel_microbatch_size"] = a.micro_batch;
+  switch (a.schedule) {
+    case PipelineSchedule::gpipe:
+      p["pipeline_parallel_schedule"] = "GPipe";
+      break;
+    case PipelineSchedule::one_forward_one_backward:
+      p["pipeline_parallel_schedule"] = "1F1B";
+      break;
+    case PipelineSchedule::interleaved:
+      p["pipeline_parallel_schedule"] = "Interleaved1F1B";
+      break;
+  }
+  const std::int64_t blocks = l.model ? l.model->layers : 0;
+  const std::int64_t parts = std::int64_t{a.pipeline} * a.interleave;
+  if (blocks % parts != 0) {  // not of an interleaved schedule
+    p["module_fqns_per_model_part"] = modules_of_stages(l.job->model, a.pipeline);
+    return;
+  }
+  if (a.schedule == PipelineSchedule::interleaved)
+    p["pipeline_parallel_layers_per_stage"] = blocks / parts;
+  // As many blocks in each part as the plan has: by default one less at either end.
+  p["pipeline_parallel_first_stage_less_layers"] = 0;
+  p["pipeline_parallel_last_stage_less_layers"] = 0;
+}
+
 Json parallelism_of(const LaunchLayout& l) {
   const Layout& a = l.layout;
   const bool sharded = a.zero_stage >= 2;
@@ -140,24 +204,10 @@ Json parallelism_of(const LaunchLayout& l) {
             {"context_parallel_degree", a.context},
             {"expert_parallel_degree", a.expert}};
   if (sharded) p["fsdp_reshard_after_forward"] = a.zero_stage == 3 ? "always" : "never";
-  if (a.pipeline == 1) return p;
-  p["pipeline_parallel_microbatch_size"] = a.micro_batch;
-  switch (a.schedule) {
-    case PipelineSchedule::gpipe:
-      p["pipeline_parallel_schedule"] = "GPipe";
-      break;
-    case PipelineSchedule::one_forward_one_backward:
-      p["pipeline_parallel_schedule"] = "1F1B";
-      break;
-    case PipelineSchedule::interleaved:
-      // As many blocks in each part as the plan has: none less at either end.
-      p["pipeline_parallel_schedule"] = "Interleaved1F1B";
-      p["pipeline_parallel_layers_per_stage"] =
-          l.model ? l.model->layers / (std::int64_t{a.pipeline} * a.interleave) : 1;
-      p["pipeline_parallel_first_stage_less_layers"] = 0;
-      p["pipeline_parallel_last_stage_less_layers"] = 0;
-      break;
-  }
+  if (a.context > 1) p["context_parallel_rotate_method"] = "alltoall";
+  // By default 1: each expert whole on one rank, tensor-parallel ranks among those that share them.
+  if (a.expert > 1) p["expert_tensor_parallel_degree"] = a.tensor;
+  if (a.pipeline > 1) add_pipeline(p, l);
   return p;
 }
 
@@ -181,6 +231,7 @@ LauncherFile write(const LaunchLayout& l, Refusals& refused) {
   refuse_steps_of_rate(refused, l);
   const Flavor* flavor = flavor_of(l, refused);
   refuse_layout(l, flavor, refused);
+  refuse_sequence(l, refused);
   Json file;
   file["job"] = {{"description", l.name}};
   file["model"] = {{"name", flavor != nullptr ? flavor->model : ""},
@@ -217,6 +268,10 @@ LauncherFile write(const LaunchLayout& l, Refusals& refused) {
     out.left_to_program.emplace_back(
         "gradients are reduced in fp32, the forecast has them in the working precision "
         "(--set workload.fp32_gradients=true)");
+  if (l.layout.context > 1)
+    out.left_to_program.emplace_back(
+        "context parallelism gathers all keys and values (the trainer does not read "
+        "context_parallel_rotate_method), the forecast has a ring");
   note_notice(out, refused, l, kTorchtitanVersion);
   return out;
 }

@@ -33,6 +33,11 @@ const Changes kMixtral{"workload.model=mixtral_8x7b", "workload.sequence_length=
 const Changes kQwen{"workload.model=qwen3_30b_a3b", "workload.sequence_length=4096"};
 const std::string kSgd = "workload.optimizer={kind: sgd, momentum: 0, weight_decay: 0}";
 
+Changes joined(Changes one, const Changes& other) {
+  one.insert(one.end(), other.begin(), other.end());
+  return one;
+}
+
 const std::string kRing = "data: 8, context: 4, zero_stage: 3, recompute: full";
 const Changes kContext = cut(kRing);
 
@@ -47,6 +52,13 @@ std::string decoder(const std::string& rest) {
 Changes warm_up(const char* steps) {
   return {"workload.strategy.recompute=full",
           std::string("workload.optimizer={kind: adamw, warmup_steps: ") + steps + "}"};
+}
+
+bool notes(const Written& w, const std::string& part) {
+  REQUIRE(w.file);
+  return std::ranges::any_of(w.file->left_to_program, [&](const std::string& note) {
+    return note.find(part) != std::string::npos;
+  });
 }
 
 }  // namespace
@@ -101,4 +113,65 @@ TEST_CASE("Megatron-LM takes the softmax before it chooses a single expert") {
   };
   CHECK(routed("1").contains("--moe-router-pre-softmax"));
   CHECK_FALSE(routed("2").contains("--moe-router-pre-softmax"));
+}
+
+TEST_CASE("a pipeline of torchtitan has a micro-batch for each stage") {
+  // 16 samples of 4 copies: 4 micro-batches.
+  for (const char* schedule : {"gpipe", "1f1b"})
+    check_refused(Framework::torchtitan,
+                  cut(std::string("data: 4, pipeline: 8, zero_stage: 3, schedule: ") + schedule,
+                      {"workload.global_batch=16"}),
+                  "4 micro-batches in 8 stages, fewer than stages", "a larger global_batch");
+}
+
+TEST_CASE("sequences of torchtitan are a multiple of 2 x tensor x context") {
+  check_refused(Framework::torchtitan,
+                cut("data: 4, tensor: 8, sequence_parallel: true, zero_stage: 3",
+                    {"workload.sequence_length=1000"}),
+                "sequences of 1000 tokens, no multiple of 2 x tensor x context = 16",
+                "sequence_length: 1008");
+  check_refused(Framework::torchtitan, {"workload.sequence_length=1001"},
+                "sequences of 1001 tokens", "sequence_length: 1002");
+  CHECK(values(Framework::torchtitan,
+               cut("data: 4, tensor: 8, sequence_parallel: true, zero_stage: 3",
+                   {"workload.sequence_length=1008"}))
+            .at("training.seq_len") == 1008);
+}
+
+TEST_CASE("torchtitan cuts a network where the plan does") {
+  const std::string p = "parallelism.";
+  for (const char* schedule : {"gpipe", "1f1b"}) {  // 32 blocks: 4 a stage
+    const Values v =
+        values(Framework::torchtitan,
+               cut(std::string("data: 4, pipeline: 8, zero_stage: 3, schedule: ") + schedule));
+    CHECK(v.at(p + "pipeline_parallel_first_stage_less_layers") == 0);
+    CHECK(v.at(p + "pipeline_parallel_last_stage_less_layers") == 0);
+    CHECK_FALSE(v.contains(p + "module_fqns_per_model_part"));
+  }
+  // 32 blocks in 3 stages: the output is the work of two blocks, so the last has one less.
+  const Values uneven = values(Framework::torchtitan, cut("data: 8, pipeline: 3, zero_stage: 3",
+                                                          {"cluster.pools.0.nodes=3"}));
+  CHECK_FALSE(uneven.contains(p + "pipeline_parallel_first_stage_less_layers"));
+  std::vector<std::vector<std::string>> expected{{"tok_embeddings"}, {}, {}};
+  for (int block = 0; block < 32; ++block)
+    expected[block < 11 ? 0 : block < 22 ? 1 : 2].push_back("layers." + std::to_string(block));
+  expected.back().insert(expected.back().end(), {"norm", "output"});
+  CHECK(uneven.at(p + "module_fqns_per_model_part") == nlohmann::json(expected));
+}
+
+TEST_CASE("experts of torchtitan are cut as the rest is, and want ZeRO") {
+  const Changes experts =
+      cut("data: 16, tensor: 2, expert: 8, zero_stage: 3, sequence_parallel: true", kQwen);
+  CHECK(values(Framework::torchtitan, experts).at("parallelism.expert_tensor_parallel_degree") ==
+        2);
+  check_refused(
+      Framework::torchtitan,
+      cut("data: 32, expert: 8, zero_stage: 0", joined(kQwen, {"workload.precision=fp32"})),
+      "expert parallelism without ZeRO", "zero_stage: 2 or 3");
+}
+
+TEST_CASE("torchtitan is asked for the forecast's ring, and a note says that it gathers") {
+  CHECK(values(Framework::torchtitan, kContext).at("parallelism.context_parallel_rotate_method") ==
+        "alltoall");
+  CHECK(notes(written(Framework::torchtitan, kContext), "gathers all keys and values"));
 }
