@@ -94,6 +94,9 @@ LauncherFile write(const LaunchLayout& l, Refusals& refused) {
                                   {"parallelism_config_dp_shard_size", a.data},
                                   {"parallelism_config_tp_size", a.tensor},
                                   {"parallelism_config_cp_size", a.context}};
+  // A ring of keys and values; by default they are gathered.
+  if (fsdp && a.context > 1)
+    file["parallelism_config"]["parallelism_config_cp_comm_strategy"] = "alltoall";
   LauncherFile out{.name = "accelerate.yaml",
                    .text = header(l, kAccelerateVersion, kSource) + yaml_text(file),
                    .launcher = Launcher::accelerate,

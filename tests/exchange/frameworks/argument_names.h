@@ -203,7 +203,8 @@ inline const Arguments kAccelerate{
     {"parallelism_config.parallelism_config_dp_replicate_size", {'i'}},
     {"parallelism_config.parallelism_config_dp_shard_size", {'i'}},
     {"parallelism_config.parallelism_config_tp_size", {'i'}},
-    {"parallelism_config.parallelism_config_cp_size", {'i'}}};
+    {"parallelism_config.parallelism_config_cp_size", {'i'}},
+    {"parallelism_config.parallelism_config_cp_comm_strategy", {'s', {"allgather", "alltoall"}}}};
 
 /// AI-Hypercomputer/maxtext maxtext-v0.2.4 (538fe7a3f3376d94cf3f04e77741aa6d7e8efa45),
 /// src/maxtext/configs/base.yml and types.py, src/maxtext/common/common_types.py.

@@ -175,3 +175,11 @@ TEST_CASE("torchtitan is asked for the forecast's ring, and a note says that it 
         "alltoall");
   CHECK(notes(written(Framework::torchtitan, kContext), "gathers all keys and values"));
 }
+
+TEST_CASE("context parallelism of accelerate is the ring that the forecast has") {
+  const std::string name = "parallelism_config.parallelism_config_cp_comm_strategy";
+  CHECK(values(Framework::accelerate, kContext).at(name) == "alltoall");
+  CHECK_FALSE(values(Framework::accelerate,
+                     cut("data: 8, tensor: 4, sequence_parallel: false, zero_stage: 3"))
+                  .contains(name));
+}
