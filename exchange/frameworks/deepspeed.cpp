@@ -5,7 +5,8 @@
 // The JSON file of `--deepspeed_config`. Keys and allowed values: deepspeedai/DeepSpeed v0.19.5
 // (cf44300453eb0af79ed84ed8f1cb49d57478bd76), deepspeed/runtime/config.py, constants.py,
 // zero/config.py, zero/offload_config.py, tensor_parallel/config.py, lr_schedules.py and
-// precision_config.py. The model, its blocks and what is computed again are the program's.
+// precision_config.py; what goes together: engine.py there. The model, its blocks and what is
+// computed again are the program's.
 namespace reckon::frameworks::deepspeed {
 namespace {
 
@@ -29,6 +30,11 @@ void refuse_layout(const LaunchLayout& l, Refusals& refused) {
   if (a.tensor > 1 && a.zero_stage == 3)
     refused.add("strategy.zero_stage", "zero_stage 3 beside tensor parallelism",
                 "zero_stage: 2 or less");
+  const bool mixed = l.job->precision == Precision::bf16 || l.job->precision == Precision::fp16;
+  if (a.zero_stage == 0 && mixed && l.job->fp32_gradients)
+    refused.add("strategy.zero_stage",
+                fmt::format("gradients in fp32 beside {} without ZeRO", to_text(l.job->precision)),
+                "zero_stage: 1, or fp32_gradients: false");
   if (a.offload_optimizer && a.zero_stage == 0)
     refused.add("strategy.offload_optimizer", "an optimizer on the host without ZeRO",
                 "zero_stage: 1 or more");

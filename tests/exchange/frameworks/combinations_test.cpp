@@ -183,3 +183,18 @@ TEST_CASE("context parallelism of accelerate is the ring that the forecast has")
                      cut("data: 8, tensor: 4, sequence_parallel: false, zero_stage: 3"))
                   .contains(name));
 }
+
+TEST_CASE("DeepSpeed keeps gradients of another precision with ZeRO alone") {
+  const std::string copies = "workload.strategy={kind: multi_worker_mirrored}";
+  for (const char* precision : {"bf16", "fp16"}) {
+    const std::string given = std::string("workload.precision=") + precision;
+    check_refused(Framework::deepspeed, {copies, given},
+                  std::string("gradients in fp32 beside ") + precision + " without ZeRO",
+                  "zero_stage: 1, or fp32_gradients: false");
+    CHECK(values(Framework::deepspeed, {copies, given, "workload.fp32_gradients=false"})
+              .at("data_types.grad_accum_dtype") == precision);
+    CHECK(values(Framework::deepspeed, {given, "workload.strategy.zero_stage=1"})
+              .at("data_types.grad_accum_dtype") == "fp32");
+  }
+  CHECK(written(Framework::deepspeed, {copies, "workload.precision=fp32"}).file);
+}
