@@ -10,8 +10,9 @@
 
 // The YAML file of `maxtext.trainers.pre_train.train`, over base.yml. Keys, types and allowed
 // values: AI-Hypercomputer/maxtext maxtext-v0.2.4 (538fe7a3f3376d94cf3f04e77741aa6d7e8efa45),
-// src/maxtext/configs/base.yml and types.py; what goes together: types.py; the dimensions of a
-// model as src/maxtext/configs/models/*.yml give them.
+// src/maxtext/configs/base.yml and types.py; what goes together: types.py, utils/train_utils.py and
+// layers/attention_op.py; the dimensions of a model as configs/models/*.yml give
+// them.
 namespace reckon::frameworks::maxtext {
 namespace {
 
@@ -37,6 +38,9 @@ void refuse_layout(const LaunchLayout& l, Refusals& refused) {
   if (!a.overlap)
     refused.add("strategy.overlap", "transfers that wait for arithmetic (XLA decides)",
                 "overlap: true");
+  if (a.context % 2 != 0 && a.context > 1)  // reorder_sequence
+    refused.add("strategy.context", fmt::format("context parallelism of {}, odd", a.context),
+                "an even context");
   if (a.pipeline == 1) return;
   if (a.schedule != PipelineSchedule::gpipe)
     refused.add("strategy.schedule", fmt::format("schedule: {}", to_text(a.schedule)),
@@ -83,6 +87,36 @@ void add_mesh(Json& file, const LaunchLayout& l, Refusals& refused) {
   if (left > 1)
     refused.add("strategy", "degrees that do not fill the nodes one after the other",
                 "degrees that divide the accelerators of a node, or are their multiples");
+}
+
+/// What the ring of Transformer Engine v2.16 takes: transformer_engine/jax/cpp_extensions/
+/// attention.py (_FusedAttnCPWithP2PHelper) and nvte_get_fused_attn_backend. Without a fused kernel
+/// it would compute on, with the mask of another order of tokens.
+void refuse_ring(const LaunchLayout& l, Refusals& refused) {
+  if (l.pool->accelerator->vendor != "NVIDIA")
+    refused.add("strategy.context",
+                fmt::format("context parallelism on {}", l.pool->accelerator->name), "context: 1");
+  if (l.job->precision == Precision::fp32)
+    refused.add("strategy.context", "context parallelism in fp32 on GPUs", "precision: bf16");
+  if (!l.model) return;
+  if (l.model->dropout > 0)
+    refused.add("strategy.context", "context parallelism with dropout on GPUs", "context: 1");
+  if (l.model->head_width > 128 || l.model->head_width % 8 != 0)
+    refused.add("strategy.context",
+                fmt::format("context parallelism of heads of width {} on GPUs (a multiple of 8 up "
+                            "to 128)",
+                            l.model->head_width),
+                "context: 1");
+}
+
+/// By default context parallelism reorders the tokens, and attention on GPUs masks by their index.
+void add_context(Json& file, const LaunchLayout& l, Refusals& refused) {
+  if (l.layout.context == 1 || l.is_tpu()) return;
+  refuse_ring(l, refused);
+  file["attention"] = "cudnn_flash_te";
+  file["context_parallel_strategy"] = "ring";
+  file["context_parallel_load_balance"] = true;
+  file["packing"] = false;
 }
 
 /// The block of MaxText that has the plan's; "": there is none.
@@ -155,9 +189,12 @@ void add_batch(Json& file, const LaunchLayout& l) {
   file["num_pipeline_repeats"] = 1;
 }
 
-void add_optimizer(Json& file, const LaunchLayout& l) {
+void add_optimizer(Json& file, const LaunchLayout& l, Refusals& refused) {
   const PlannedOptimizer& o = l.job->optimizer_settings;
   const bool adam = l.job->optimizer == Optimizer::adamw;
+  if (!adam && (o.momentum != 0 || o.weight_decay != 0))
+    refused.add("optimizer", "momentum or weight decay of sgd",
+                "optimizer: adamw, or momentum: 0 and weight_decay: 0");
   file["opt_type"] = adam ? "adamw" : "sgd";
   if (adam) {
     file["adam_b1"] = o.beta1;
@@ -191,23 +228,20 @@ void add_precision(Json& file, const LaunchLayout& l, Refusals& refused) {
 }  // namespace
 
 LauncherFile write(const LaunchLayout& l, Refusals& refused) {
-  const PlannedOptimizer& o = l.job->optimizer_settings;
   refuse_other_models(refused, l);
   refuse_steps_of_rate(refused, l);
   refuse_layout(l, refused);
-  if (l.job->optimizer == Optimizer::sgd_momentum && (o.momentum != 0 || o.weight_decay != 0))
-    refused.add("optimizer", "momentum or weight decay of sgd",
-                "optimizer: adamw, or momentum: 0 and weight_decay: 0");
   Json file = {{"base_config", "base.yml"},
                {"run_name", as_file_name(l.name)},
                {"hardware", l.is_tpu() ? "tpu" : "gpu"}};
   add_mesh(file, l, refused);
   if (l.layout.zero_stage == 1) file["shard_optimizer_over_data"] = true;
+  add_context(file, l, refused);
   file["optimizer_memory_host_offload"] = l.layout.offload_optimizer;
   file["remat_policy"] = "full";
   add_model(file, l, refused);
   add_batch(file, l);
-  add_optimizer(file, l);
+  add_optimizer(file, l, refused);
   add_precision(file, l, refused);
   file["enable_checkpointing"] = l.save_every.has_value();
   if (l.save_every) {
@@ -225,6 +259,13 @@ LauncherFile write(const LaunchLayout& l, Refusals& refused) {
                        "base_output_directory=\"$CHECKPOINTS\""};
   out.left_to_program.emplace_back(
       "data and tokenizer: dataset_type, dataset_path, tokenizer_path");
+  if (l.layout.context > 1)
+    out.left_to_program.push_back(
+        l.is_tpu() ? "context parallelism gathers all keys and values "
+                     "(context_parallel_strategy), the forecast has a ring"
+                   : fmt::format("samples of {} tokens each: with context parallelism no shorter "
+                                 "ones are packed together (packing: false)",
+                                 l.job->model.sequence_length()));
   return out;
 }
 

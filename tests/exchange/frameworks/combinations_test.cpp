@@ -198,3 +198,43 @@ TEST_CASE("DeepSpeed keeps gradients of another precision with ZeRO alone") {
   }
   CHECK(written(Framework::deepspeed, {copies, "workload.precision=fp32"}).file);
 }
+TEST_CASE("context parallelism of MaxText on GPUs is the ring whose mask follows the tokens") {
+  const Values v = values(Framework::maxtext, kContext);
+  CHECK(v.at("attention") == "cudnn_flash_te");
+  CHECK(v.at("context_parallel_strategy") == "ring");
+  CHECK(v.at("context_parallel_load_balance") == true);
+  CHECK(v.at("packing") == false);
+  CHECK(notes(written(Framework::maxtext, kContext), "samples of 8192 tokens each"));
+  CHECK_FALSE(values(Framework::maxtext, {"workload.strategy.recompute=full"}).contains("packing"));
+}
+
+TEST_CASE("MaxText's ring on GPUs is refused where no fused attention takes its tokens") {
+  check_refused(Framework::maxtext, cut(kRing, {"workload.precision=fp32"}),
+                "context parallelism in fp32 on GPUs", "precision: bf16");
+  check_refused(Framework::maxtext,
+                cut(kRing, {decoder("heads: 4"), "workload.sequence_length=512"}),
+                "context parallelism of heads of width 256 on GPUs", "context: 1");
+  check_refused(Framework::maxtext,
+                cut(kRing, {"cluster.pools.0.accelerator={type: MI300X, count: 8}"}),
+                "context parallelism on MI300X", "context: 1");
+  check_refused(Framework::maxtext,
+                cut("data: 8, context: 3, zero_stage: 3, recompute: full",
+                    {"workload.sequence_length=6144", "cluster.pools.0.nodes=3"}),
+                "context parallelism of 3, odd", "an even context");
+  const Written w = written(Framework::maxtext, cut(kRing));
+  auto layout = launch_layout_of(*w.plan, {}, kTimes);
+  REQUIRE(layout);
+  layout->model->dropout = 0.1;
+  const auto dropped = launcher_file(Framework::maxtext, *layout, {});
+  REQUIRE_FALSE(dropped);
+  CHECK_THAT(format(dropped.error()), Contains("context parallelism with dropout on GPUs"));
+}
+
+TEST_CASE("context parallelism on TPUs gathers, and a note says so") {
+  const Changes slice = cut(
+      kRing,
+      {"cluster={provider: gcp, service: gke, region: us-east5, pools: [{name: tpu, tpu: {type: "
+       "TPU-v5p, slice: v5p-64}, nodes: 1}]}"});
+  CHECK_FALSE(values(Framework::maxtext, slice).contains("attention"));
+  CHECK(notes(written(Framework::maxtext, slice), "gathers all keys and values"));
+}
