@@ -10,8 +10,8 @@
 
 // The YAML file of `maxtext.trainers.pre_train.train`, over base.yml. Keys, types and allowed
 // values: AI-Hypercomputer/maxtext maxtext-v0.2.4 (538fe7a3f3376d94cf3f04e77741aa6d7e8efa45),
-// src/maxtext/configs/base.yml and types.py; what goes together: types.py, utils/train_utils.py and
-// layers/attention_op.py; the dimensions of a model as configs/models/*.yml give
+// src/maxtext/configs/base.yml and types.py; what goes together: types.py, utils/train_utils.py,
+// layers/attention_op.py and layers/moe.py; the dimensions of a model as configs/models/*.yml give
 // them.
 namespace reckon::frameworks::maxtext {
 namespace {
@@ -173,6 +173,8 @@ void add_model(Json& file, const LaunchLayout& l, Refusals& refused) {
   file["num_experts"] = d.experts;
   file["num_experts_per_tok"] = d.experts_per_token;
   if (block == "qwen3_moe") file["norm_topk_prob"] = d.normalized_experts;
+  // A kernel for TPUs; without it each expert's rows are multiplied by jax.lax.ragged_dot.
+  if (!l.is_tpu()) file["megablox"] = false;
 }
 
 void add_batch(Json& file, const LaunchLayout& l) {
@@ -195,6 +197,14 @@ void add_optimizer(Json& file, const LaunchLayout& l, Refusals& refused) {
   if (!adam && (o.momentum != 0 || o.weight_decay != 0))
     refused.add("optimizer", "momentum or weight decay of sgd",
                 "optimizer: adamw, or momentum: 0 and weight_decay: 0");
+  if (!adam && l.layout.zero_stage == 1)  // utils/sharding.py looks for Adam's state
+    refused.add("optimizer", "optimizer: sgd with zero_stage 1",
+                "optimizer: adamw, or zero_stage: 0 or 3");
+  if (o.warmup_steps > l.job->steps)
+    refused.add(
+        "optimizer",
+        fmt::format("a warm-up of {} steps in a training of {}", o.warmup_steps, l.job->steps),
+        fmt::format("warmup_steps: {} or less", l.job->steps));
   file["opt_type"] = adam ? "adamw" : "sgd";
   if (adam) {
     file["adam_b1"] = o.beta1;
@@ -218,6 +228,13 @@ void add_precision(Json& file, const LaunchLayout& l, Refusals& refused) {
     refused.add("precision",
                 fmt::format("precision {} on {}", to_text(p), l.pool->accelerator->name),
                 "precision: bf16 or fp32");
+  if (fp8 && l.layout.pipeline == 1 && l.layout.micro_batches > 1)
+    refused.add(
+        "precision",
+        fmt::format("precision fp8 with {} micro-batches accumulated", l.layout.micro_batches),
+        "precision: bf16, or a micro_batch that needs one pass");
+  if (fp8 && l.model && l.model->experts > 0)
+    refused.add("precision", "precision fp8 of experts", "precision: bf16");
   const char* working = p == Precision::fp32 ? "float32" : "bfloat16";
   file["dtype"] = working;
   file["weight_dtype"] = "float32";

@@ -256,6 +256,7 @@ inline const Arguments kMaxtext{
     {"num_experts", {'i'}},
     {"num_experts_per_tok", {'i'}},
     {"norm_topk_prob", {'b'}},
+    {"megablox", {'b'}},
     {"per_device_batch_size", {'f'}},
     {"gradient_accumulation_steps", {'i'}},
     {"max_target_length", {'i'}},

@@ -238,3 +238,29 @@ TEST_CASE("context parallelism on TPUs gathers, and a note says so") {
   CHECK_FALSE(values(Framework::maxtext, slice).contains("attention"));
   CHECK(notes(written(Framework::maxtext, slice), "gathers all keys and values"));
 }
+
+TEST_CASE("MaxText multiplies experts on GPUs without a kernel for TPUs") {
+  const Changes experts = cut("data: 32, expert: 8, zero_stage: 3, recompute: full", kMixtral);
+  CHECK(values(Framework::maxtext, experts).at("megablox") == false);
+  CHECK_FALSE(
+      values(Framework::maxtext, {"workload.strategy.recompute=full"}).contains("megablox"));
+  check_refused(Framework::maxtext, joined(experts, {"workload.precision=fp8"}),
+                "precision fp8 of experts", "precision: bf16");
+}
+
+TEST_CASE("MaxText accumulates nothing in fp8, and shards Adam's state alone") {
+  const Changes fp8{"workload.strategy.recompute=full", "workload.precision=fp8"};
+  check_refused(Framework::maxtext, fp8, "precision fp8 with 4 micro-batches accumulated",
+                "precision: bf16");
+  CHECK(values(Framework::maxtext, joined(fp8, {"workload.global_batch=32"})).at("quantization") ==
+        "fp8");
+  check_refused(Framework::maxtext,
+                {kSgd, "workload.strategy.recompute=full", "workload.strategy.zero_stage=1"},
+                "optimizer: sgd with zero_stage 1", "zero_stage: 0 or 3");
+}
+
+TEST_CASE("a warm-up of MaxText ends with the training") {
+  check_refused(Framework::maxtext, warm_up("1001"),
+                "a warm-up of 1001 steps in a training of 1000", "warmup_steps: 1000 or less");
+  CHECK(values(Framework::maxtext, warm_up("1000")).at("warmup_steps_fraction") == 1);
+}
