@@ -102,6 +102,8 @@ int export_plan(const std::string& to, const ExportOptions& options, const Loade
       print_error(fmt::format(
           "reckon: pool '{}' evaluates checkpoints: no pod of the manifests does that\n",
           pool.name));
+  const RunArtifact planned = artifact_of(loaded, file, options);
+  tell_left_out(planned);
   // Who runs the manifests may have another program under the image's name.
   const bool watched = shape_of(loaded, options) == JobShape::launcher;
   if (watched && options.as.empty())
@@ -109,9 +111,8 @@ int export_plan(const std::string& to, const ExportOptions& options, const Loade
         "reckon: a Job in the cluster watches the run, as its pods go on with those that are left: "
         "the image needs reckon and kubectl, too (docs/commands/export.md); --as job: without "
         "it\n");
-  Diagnostics not_trained =
-      not_trained_in_pods(artifact_of(loaded, file, options), file, options.node_directory,
-                          watched ? WatchedPods::yes : WatchedPods::no);
+  Diagnostics not_trained = not_trained_in_pods(planned, file, options.node_directory,
+                                                watched ? WatchedPods::yes : WatchedPods::no);
   for (Diagnostic& one : not_trained) one.severity = Severity::warning;
   report(not_trained);
   return kDone;

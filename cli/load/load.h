@@ -86,8 +86,6 @@ struct LoadedPlan {
 /// Scenario file, with `--set` and the layers over it, and the model files it names, to a plan.
 Expected<LoadedPlan> read_plan(const std::string& file, const ScenarioChanges& changes,
                                const LoadedCatalog& catalog);
-/// What a run of that plan is of, before it is bound to a place.
-RunArtifact artifact_of(LoadedPlan loaded, const std::string& file, const ScenarioChanges& changes);
 /// The same, refused with the numbers where it does not fit in memory, unless its
 /// `expect` lines speak of `feasible`: then not fitting is an answer.
 Expected<LoadedPlan> load_plan(const std::string& file, const ScenarioChanges& changes,
@@ -95,6 +93,10 @@ Expected<LoadedPlan> load_plan(const std::string& file, const ScenarioChanges& c
 /// The same, refused whatever its `expect` lines say: of what is to be run somewhere.
 Expected<LoadedPlan> load_plan_that_fits(const std::string& file, const ScenarioChanges& changes,
                                          const LoadedCatalog& catalog);
+/// What a run of that plan is of, before it is bound to a place.
+RunArtifact artifact_of(LoadedPlan loaded, const std::string& file, const ScenarioChanges& changes);
+/// On standard error: what our own program leaves out of a run, where it is what runs.
+void tell_left_out(const RunArtifact& planned);
 /// "best.reckon" of "best.yaml": where `plan --out` writes the artifact of its scenario.
 std::filesystem::path artifact_beside(const std::string& scenario);
 /// What a run is of. An artifact without changes is run as it is: its plan, whatever the catalog

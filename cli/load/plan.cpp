@@ -15,6 +15,7 @@
 #include "sim/accuracy/plan_evidence.h"
 #include "sim/accuracy/profiled_step.h"
 #include "sim/base/printed_currency.h"
+#include "sim/scenario/own_program.h"
 #include "sim/scenario/resolve/one_job.h"
 #include "sim/scenario/yaml/scenario_yaml.h"
 #include "sim/serving/serving.h"
@@ -153,6 +154,12 @@ RunArtifact artifact_of(LoadedPlan loaded, const std::string& file,
       .scenario = flat_scenario(of.text, of.file, changes.overrides, changes.layers, kInIt).value(),
       .file = as_planned ? (*planned)->artifact.file : fs::absolute(of.file).string(),
       .rebound = {}};
+}
+
+void tell_left_out(const RunArtifact& planned) {
+  if (planned.container) return;
+  if (const std::string what = left_out_by_own_program(planned.plan); !what.empty())
+    print_error(fmt::format("reckon: {}\n", what));
 }
 
 namespace {

@@ -100,6 +100,7 @@ Part make_part(RunOptions options, const LoadedCatalog& catalog) {
   if (options.resume) here = bound_as_before(std::move(here), directory_of(options, planned.plan));
   if (Diagnostics errors = not_trained_here(here.artifact, file); !errors.empty())
     throw WrongInput(std::move(errors));
+  tell_left_out(planned);
   Forecast forecast = forecast_with_effects(options, here.artifact.plan);
   if (forecast.feasible) keep_save_interval(here.artifact.plan, forecast);
   return {std::move(options), std::move(here), std::move(forecast), budget};

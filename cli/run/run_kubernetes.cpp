@@ -132,7 +132,9 @@ RunArtifact ClusterCommand::artifact_by(const RunOptions& options) {
   if (options.seed) loaded.plan.seed = *options.seed;
   places_ = loaded.file.places;
   budget_ = budget_of(options, loaded);
-  return for_cluster(artifact_of(std::move(loaded), file, options), *catalog_);
+  const RunArtifact planned = artifact_of(std::move(loaded), file, options);
+  tell_left_out(planned);
+  return for_cluster(planned, *catalog_);
 }
 
 RunArtifact ClusterCommand::changed_plan(const RunOptions& options) {

@@ -9,6 +9,7 @@
 #include "exchange/kubernetes/confines.h"
 #include "exchange/kubernetes/documents.h"
 #include "exchange/yaml_text.h"
+#include "sim/scenario/own_program.h"
 #include "sim/scenario/resolve/one_job.h"
 
 namespace reckon {
@@ -161,6 +162,7 @@ bool needs_kubernetes_secret(const RunArtifact& artifact) {
 RunArtifact for_cluster(RunArtifact planned, const Catalog& catalog) {
   planned.file = "plan.yaml";  // beside it
   planned.owned = catalog.rules_of(planned.plan.provider).owned;
+  if (!planned.container) run_by_own_program(planned.plan);
   for (const std::string_view cluster : {to_text(planned.plan.service.id), kubernetes::kAnyCluster})
     if (const ClusterNames* names = catalog.find_cluster_names(cluster))
       planned.names.push_back(*names);

@@ -106,7 +106,7 @@ inline constexpr std::array<std::pair<const char*, bool>, 4> kStoreVariables{
 bool needs_kubernetes_secret(const RunArtifact& artifact);
 
 /// A plan as pods get it: what they call things is in it, and nothing of the machine that it was
-/// planned on.
+/// planned on; of our own program as it runs it (sim/scenario/own_program.h).
 RunArtifact for_cluster(RunArtifact planned, const Catalog& catalog);
 
 /// Namespace, service account, configuration, claim, headless service, network policy and the job,

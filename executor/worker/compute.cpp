@@ -20,6 +20,7 @@
 #include "executor/cuda/runtime/layouts.h"
 #include "executor/cuda/runtime/runtime.h"
 #include "executor/train/recipe/recipe.h"
+#include "sim/scenario/own_program.h"
 #endif
 
 namespace reckon::worker {
@@ -87,7 +88,7 @@ class CudaCompute final : public Compute {
   ComputeName name() const override {
     const bool whole = *precision_of(job_) == cuda::DevicePrecision::fp32;
     return {.precision = whole ? "fp32" : std::string(to_text(job_.precision)),
-            .stack = "reckon-cuda",
+            .stack = kOwnDeviceStack,
             .accelerator = device_.name()};
   }
   std::unique_ptr<StepRuntime> make_runtime(const RuntimeOptions& options) override {

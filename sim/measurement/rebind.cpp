@@ -1,6 +1,7 @@
 #include "sim/measurement/rebind.h"
 
 #include "sim/base/check.h"
+#include "sim/scenario/own_program.h"
 #include "sim/scenario/resolve/here.h"
 #include "sim/step/measured_compute.h"
 
@@ -12,6 +13,7 @@ Rebound rebind(const RunArtifact& planned, const ThisMachine& here) {
   bound.artifact.rebound = Rebinding{.target = "this machine", .from = artifact_digest(planned)};
   Plan& plan = bound.artifact.plan;
   run_here(plan, *here.operations, !planned.container, here.rates);
+  if (!planned.container) run_by_own_program(plan);
   const PlannedPool* workers = plan.pool_with(Role::worker);
   if (here.rates == nullptr || workers == nullptr || !workers->measured_rates) return bound;
   if (here.passes)

@@ -25,8 +25,8 @@ class Waiting {
   }
 
  private:
-  Bytes bytes(double elements, double share) const {
-    return elements * share * double(l_.micro_batch) * size_.activation;
+  Bytes bytes(double elements, double share, Bytes element) const {
+    return elements * share * double(l_.micro_batch) * element;
   }
 
   void add_tensor(BlockTime& t, const LayerClass& layer, double times) const {
@@ -37,7 +37,7 @@ class Waiting {
     const auto sum = [&](Bytes m) { return cost_.all_reduce(f, m, AllReduceKind::automatic).time; };
     const double share = double(l_.tensor - 1) / l_.tensor;
     if (layer.sharding.gathers) {
-      const Bytes m = bytes(layer.count.elements_in * rows, shares_.whole);
+      const Bytes m = bytes(layer.count.elements_in * rows, shares_.whole, size_.exchanged);
       if (l_.sequence_parallel) {
         forward = cost_.all_gather(f, m);
         backward = cost_.reduce_scatter(f, m);
@@ -55,7 +55,7 @@ class Waiting {
       }
       t.sent += times * 2 * share * m;
     } else if (layer.sharding.cut == TensorCut::row) {
-      const Bytes m = bytes(layer.count.elements_out * rows, shares_.whole);
+      const Bytes m = bytes(layer.count.elements_out * rows, shares_.whole, size_.exchanged);
       if (l_.sequence_parallel) {
         forward = cost_.reduce_scatter(f, m);
         backward = cost_.all_gather(f, m);
@@ -76,7 +76,7 @@ class Waiting {
   void add_context(BlockTime& t, const LayerClass& layer, const LayerCost& cost,
                    double times) const {
     const double hops = l_.context - 1;
-    const Bytes part = bytes(layer.key_value_elements, shares_.split);
+    const Bytes part = bytes(layer.key_value_elements, shares_.split, size_.activation);
     const auto exposed = [&](Bytes size, Seconds arithmetic) {
       const Seconds transfer = cost_.ring_hop(groups_.context, size);
       const Seconds waiting = std::max(Seconds{}, transfer - arithmetic / l_.context);
@@ -93,7 +93,7 @@ class Waiting {
   void add_expert(BlockTime& t, const LayerClass& layer, double times) const {
     // What a dispatch makes and a combination takes.
     const double rows = std::max(layer.count.elements_in, layer.count.elements_out);
-    const Bytes m = bytes(rows * shares_.imbalance, shares_.tokens);
+    const Bytes m = bytes(rows * shares_.imbalance, shares_.tokens, size_.activation);
     const Seconds once = times * cost_.all_to_all(groups_.expert, m);
     const bool again = recomputed(layer, l_);
     t.dispatches += times * (again ? 3 : 2);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/scenario/own_program.h"
+
 namespace reckon {
 
 Bytes ElementSizes::update_traffic() const {
@@ -11,7 +13,7 @@ Bytes ElementSizes::update_traffic() const {
 }
 
 ElementSizes element_sizes(Precision precision, const OptimizerCost& optimizer, bool fp32_variables,
-                           bool fp32_gradients, bool on_cpus) {
+                           WideSums wide, bool on_cpus) {
   constexpr Bytes kFp32{4};
   ElementSizes e;
   e.activation = bytes_per_element(precision);
@@ -26,18 +28,25 @@ ElementSizes element_sizes(Precision precision, const OptimizerCost& optimizer, 
     e.weight = e.gradient = kFp32;
   } else {
     e.weight = e.activation;
-    e.gradient = fp32_gradients ? kFp32 : std::max(e.activation, Bytes{2});
+    e.gradient = wide == WideSums::none ? std::max(e.activation, Bytes{2}) : kFp32;
     e.master = kFp32;
   }
+  e.gathered = wide == WideSums::all ? kFp32 : e.weight;
+  e.exchanged = wide == WideSums::all ? kFp32 : e.activation;
   e.update = optimizer.gradient_reads * e.gradient + optimizer.traffic;
   return e;
 }
 
 bool fp32_variables(const PlannedStrategy& s) { return traits_of(s.kind).fp32_variables; }
 
+WideSums wide_sums(const PlannedWorkload& job) {
+  if (job.stack == kOwnDeviceStack) return WideSums::all;
+  return job.fp32_gradients ? WideSums::gradients : WideSums::none;
+}
+
 ElementSizes element_sizes(const PlannedWorkload& job) {
   return element_sizes(job.precision, optimizer_cost(job.model, job.optimizer),
-                       fp32_variables(job.strategy), job.fp32_gradients,
+                       fp32_variables(job.strategy), wide_sums(job),
                        job.strategy.accelerators_per_worker == 0);
 }
 

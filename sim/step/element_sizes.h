@@ -21,8 +21,13 @@ namespace reckon {
 ///  - On CPUs reckon-worker computes in float. In 16 bits it rounds what a device would hold so as
 ///    it is stored, to 4 bytes all the same, and has a rounded copy of the weights
 ///    (executor/train/rounding.h).
+///  - On devices reckon-worker keeps, sums and reduces gradients in fp32, gathers the parameters
+///  that ZeRO has cut in fp32, and so do tensor ranks with what they exchange (executor/cuda); what
+///  goes through pipelines, round the ring of attention and to experts is in 16 bits.
 struct ElementSizes {
   Bytes activation{}, weight{}, gradient{};
+  Bytes gathered{};   // of a weight that ZeRO's ranks gather
+  Bytes exchanged{};  // of an activation between tensor ranks
   Bytes master{};     // 0: the weights are their own master copy
   Bytes optimizer{};  // state beside the master copy
   Bytes update{};     // what the optimizer moves besides, and its products: optimizer_cost.h
@@ -35,9 +40,13 @@ struct ElementSizes {
   /// read and written, working weight written where it is a copy.
   Bytes update_traffic() const;
 };
+/// What is in fp32 where the precision is 16 bits or fewer.
+enum class WideSums { none, gradients, all };
 /// `fp32_variables`: as on TPU and with parameter servers.
 ElementSizes element_sizes(Precision precision, const OptimizerCost& optimizer, bool fp32_variables,
-                           bool fp32_gradients = false, bool on_cpus = false);
+                           WideSums wide = WideSums::none, bool on_cpus = false);
+/// As the job's stack and its fp32_gradients say.
+WideSums wide_sums(const PlannedWorkload& job);
 ElementSizes element_sizes(const PlannedWorkload& job);
 /// A weight in four bits (Layer::four_bit): NF4, a constant of 8 bits for each 64, and of them one
 /// of 32 bits for each 256 [Dettmers 2023, arXiv:2305.14314, section 3, "Double Quantization":

@@ -45,8 +45,9 @@ BlockTraffic traffic_of(const StageModel<Cost>& m, const BlockState& b) {
   if (of_experts.v > 0) t.reduce += m.cost.reduce_scatter(expert, of_experts);
   // Frozen parameters are sharded by stage 3 alone, and are then gathered like the others.
   const bool all = m.layout.zero_stage >= 3;
-  const Bytes parameters = (all ? b.parameters : b.trainable) * m.size.weight;
-  const Bytes expert_parameters = (all ? b.expert_parameters : b.expert_trainable) * m.size.weight;
+  const Bytes parameters = (all ? b.parameters : b.trainable) * m.size.gathered;
+  const Bytes expert_parameters =
+      (all ? b.expert_parameters : b.expert_trainable) * m.size.gathered;
   t.gather = m.cost.all_gather(dense, parameters);
   if (expert_parameters.v > 0) t.gather += m.cost.all_gather(expert, expert_parameters);
   t.sent_by_gather = others(dense) * parameters + others(expert) * expert_parameters;

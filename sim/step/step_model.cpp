@@ -97,7 +97,7 @@ Seconds update_of(double parameters, const StepSetting& setting, const ElementSi
 ElementSizes sizes_of(const StepSetting& setting, const ModelFold& fold) {
   return with_stack(
       element_sizes(setting.precision, optimizer_cost(fold.trainable, setting.optimizer),
-                    setting.fp32_variables, setting.fp32_gradients, setting.on_cpus()),
+                    setting.fp32_variables, setting.wide_sums, setting.on_cpus()),
       setting.framework);
 }
 
@@ -311,7 +311,7 @@ StepSetting step_setting(const Plan& plan, const PlannedWorkload& job, const Pla
   s.precision = job.precision;
   s.optimizer = job.optimizer;
   s.fp32_variables = fp32_variables(job.strategy);
-  s.fp32_gradients = job.fp32_gradients;
+  s.wide_sums = wide_sums(job);
   s.processor = processor_of(pool, job.precision);
   const double share = 1.0 / std::max(1, pool.accelerators_per_node);
   s.host_memory = pool.cpu_memory_bandwidth_per_vcpu.value * (pool.machine.vcpus * share);

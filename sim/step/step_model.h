@@ -21,7 +21,8 @@ namespace reckon {
 struct StepSetting {
   Precision precision = Precision::bf16;
   Optimizer optimizer = Optimizer::adamw;
-  bool fp32_variables = false, fp32_gradients = false;
+  bool fp32_variables = false;
+  WideSums wide_sums = WideSums::none;
   Processor processor;  // of every rank
   /// What a rank has of its host for an optimizer that is offloaded to it.
   BytesPerSecond host_link{}, host_memory{};

@@ -57,7 +57,7 @@ MemoryEstimate stage_memory(const Partition& partition, std::span<const BlockSta
   m.gathered = kept(sums.parameters, sums.expert_parameters, l, l.zero_stage >= 1, size.buffers);
   m.workspace = working * l.micro_batch * size.activation;
   const bool shared = l.replicas_of_state() > 1;
-  if (shared && l.zero_stage >= 3) m.gathered += 2 * largest_parameters * size.weight;
+  if (shared && l.zero_stage >= 3) m.gathered += 2 * largest_parameters * size.gathered;
   if ((shared && l.zero_stage >= 2) || leave) m.gathered += largest_trainable * size.gradient;
   return m;
 }

@@ -41,9 +41,9 @@ TEST_CASE("a rank with another plan or other options is turned away, with all th
   check_told_apart(w, plan + " --seed 1", plan + " --seed 2", "seed is 2, rank 0 has 1");
   check_told_apart(w, plan + " --set workload.optimizer=sgd",
                    plan + " --set workload.optimizer=adamw", "optimizer is adamw, rank 0 has sgd");
-  check_told_apart(
-      w, plan, plan + " --set 'workload.strategy={kind: sharded, workers: 2, zero_stage: 1}'",
-      "strategy.layout.zero_stage is 1, rank 0 has 0");
+  check_told_apart(w, plan,
+                   plan + " --set 'workload.strategy={kind: sharded, workers: 2, zero_stage: 1}'",
+                   "strategy.layout.zero_stage is 1, rank 0 has 0");
   check_told_apart(w, plan + " --steps 5", plan + " --steps 4", "steps is 4, rank 0 has 5");
   check_told_apart(w, plan + " --out run", plan, "--out is not given, rank 0 has given");
   const std::string three = " --micro-batch 4 --sum-directly --seed 3";
@@ -67,9 +67,9 @@ TEST_CASE("ranks whose samples lie elsewhere, or with other threads, train one m
   const Workspace w;
   w.write("plan.yaml", small_plan(kRecords, kTwoWorkersByHand, 2));
   const std::string common = "plan.yaml --workers 2" + meeting_point(w) + " ";
-  const Output out =
-      w.run_shell(kWorker + common + "--rank 1 --threads 2 --data-threads 2 > /dev/null & " +
-                  kWorker + common + "--rank 0 --threads 1 --keep 3; code=$?; wait $! && exit $code");
+  const Output out = w.run_shell(
+      kWorker + common + "--rank 1 --threads 2 --data-threads 2 > /dev/null & " + kWorker + common +
+      "--rank 0 --threads 1 --keep 3; code=$?; wait $! && exit $code");
   CHECK(out.err == "");
   CHECK(out.code == 0);
 }

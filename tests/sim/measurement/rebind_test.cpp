@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/scenario/own_program.h"
 #include "support/scenario_text.h"
 #include "support/shipped_catalog.h"
 
@@ -47,6 +48,18 @@ TEST_CASE("a plan that runs here is another plan, which names the one that it wa
   CHECK(digests_of(before).planned.empty());
 }
 
+TEST_CASE("on GPUs our own program has its stack, a program of one's own the scenario's") {
+  RunArtifact plan = planned("gke-p100-autoscaling");
+  CHECK(rebind(plan, unknown_machine()).artifact.plan.only_job().stack == "reckon-cuda");
+  plan.container.emplace();
+  const std::string own = plan.plan.only_job().stack;
+  CHECK(rebind(plan, unknown_machine()).artifact.plan.only_job().stack == own);
+  CHECK(own != "reckon-cuda");
+  const RunArtifact cpus = planned("small-mlp-cpu");
+  CHECK(rebind(cpus, unknown_machine()).artifact.plan.only_job().stack ==
+        cpus.plan.only_job().stack);
+}
+
 TEST_CASE("the same plan and machine give the same plan, another machine another") {
   const RunArtifact before = planned("small-mlp-cpu");
   const ProcessorRates rates = round_rates();
@@ -80,4 +93,16 @@ TEST_CASE("passes that were measured are the workers' own") {
   };
   CHECK(network(std::nullopt) == 1);
   CHECK(network(Seconds{1}) / network(Seconds{2}) == Approx(0.5));
+}
+
+TEST_CASE(
+    "evaluation passes, which our own program leaves out, are not in the forecast of its run") {
+  RunArtifact plan = planned("gke-p100-autoscaling");
+  REQUIRE(plan.plan.only_job().evaluations > 0);
+  CHECK(left_out_by_own_program(plan.plan).starts_with("workload.evaluation: "));
+  const Plan here = rebind(plan, unknown_machine()).artifact.plan;
+  CHECK(here.only_job().evaluations == 0);
+  CHECK(left_out_by_own_program(here).empty());
+  plan.container.emplace();
+  CHECK(rebind(plan, unknown_machine()).artifact.plan.only_job().evaluations > 0);
 }

@@ -61,8 +61,7 @@ TEST_CASE("an optimizer with less state moves less, Muon takes longer") {
   Processor core{.peak = FlopsPerSecond{100e12}, .memory_bandwidth = BytesPerSecond{1e12}};
   core.efficiency.memory = core.efficiency.matmul = Fact<double>{1.0};
   const auto time = [&](Optimizer o) {
-    const ElementSizes size =
-        element_sizes(Precision::bf16, optimizer_cost(model, o), false, false);
+    const ElementSizes size = element_sizes(Precision::bf16, optimizer_cost(model, o), false);
     return update_time(1e8, size, core).count();
   };
   // gradient 2, master 2 4, copy 2, moments 2 8: 28 bytes; one momentum: 20.

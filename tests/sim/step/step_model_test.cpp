@@ -176,7 +176,7 @@ TEST_CASE(
 TEST_CASE("fp32 gradients of a 16-bit model take 18 bytes a parameter, 6 and 12 / d with ZeRO 1") {
   // [Megatron Core, distributed optimizer, "bf16 parameters, fp32 gradients"]
   StepSetting s = setting();
-  s.fp32_gradients = true;
+  s.wide_sums = WideSums::gradients;
   const ModelGraph graph = zoo_model("gpt3_1_3b").value();
   const StepModel model(graph, s);
   Layout l;
@@ -188,4 +188,27 @@ TEST_CASE("fp32 gradients of a 16-bit model take 18 bytes a parameter, 6 and 12 
   CHECK(state() == Approx(18));
   l.zero_stage = 1;
   CHECK(state() == Approx(6 + 12.0 / 8));
+}
+
+TEST_CASE("with all sums in fp32 gathers and tensor ranks send twice as much, pipelines do not") {
+  const ModelGraph graph = zoo_model("gpt3_1_3b").value();
+  const auto sent = [&](const Layout& l, WideSums wide) {
+    StepSetting s = setting();
+    s.wide_sums = wide;
+    return StepModel(graph, s).estimate(l).sent_per_worker.v;
+  };
+  Layout cut;
+  cut.data = 8;
+  cut.zero_stage = 3;
+  CHECK(sent(cut, WideSums::all) == Approx(2 * sent(cut, WideSums::none)));
+  // Gathered forward and backward in 16 bits, scattered in fp32.
+  CHECK(sent(cut, WideSums::gradients) == Approx(4.0 / 3 * sent(cut, WideSums::none)));
+  Layout tensor;
+  tensor.tensor = 8;
+  CHECK(sent(tensor, WideSums::all) == Approx(2 * sent(tensor, WideSums::none)));
+  CHECK(sent(tensor, WideSums::gradients) == sent(tensor, WideSums::none));
+  Layout stages;
+  stages.pipeline = 4;
+  stages.micro_batches = 8;
+  CHECK(sent(stages, WideSums::all) == sent(stages, WideSums::none));
 }

@@ -1,0 +1,25 @@
+#include "sim/scenario/own_program.h"
+
+#include <algorithm>
+
+namespace reckon {
+
+void run_by_own_program(Plan& plan) {
+  const bool tpus = std::ranges::any_of(
+      plan.pools, [](const PlannedPool& pool) { return pool.slice.has_value(); });
+  for (PlannedWorkload& job : plan.jobs) {
+    if (job.strategy.accelerators_per_worker > 0 && !tpus) job.stack = kOwnDeviceStack;
+    job.evaluate_every_epochs.reset();
+    job.evaluations = 0;
+  }
+}
+
+std::string left_out_by_own_program(const Plan& plan) {
+  for (const PlannedWorkload& job : plan.jobs)
+    if (job.evaluations > 0)
+      return "workload.evaluation: reckon-worker trains without evaluation passes; the run's "
+             "forecast has none";
+  return "";
+}
+
+}  // namespace reckon
