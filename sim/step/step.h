@@ -113,7 +113,7 @@ struct StepEstimate {
   Seconds exposed_input{};     // step time above what compute and communication alone need
   Seconds bubble{};            // pipeline stages that wait for the first or the last micro-batches
   Seconds forward{};           // one pass of one batch, forward only, with what it waits for
-  Seconds update{};            // optimizer, on the accelerator or on the parameter servers
+  Seconds update{};            // optimizer; of asynchronous servers it is in what is exposed
   Seconds host{};              // a worker's own time outside all that
   Seconds waiting_for_host{};  // part of compute in which a device has nothing to do yet
   Bottleneck bottleneck = Bottleneck::compute;

@@ -45,8 +45,6 @@ std::vector<Phase> phases_of(const StepEstimate& step, const PlannedStrategy& st
                             {"pipeline bubble", step.bubble, 0},
                             {"framework between steps", step.host, 0}};
   if (cuts_the_model(strategy)) say_what_for(phases, step.exposed);
-  // Asynchronous servers apply updates while the worker waits: they are in its exposed part.
-  if (!strategy.synchronous()) phases[2].time = Seconds{};
   std::erase_if(phases, [](const Phase& p) { return p.time.count() <= 0; });
   Seconds whole{};
   for (const Phase& p : phases) whole += p.time;

@@ -101,8 +101,10 @@ bool synchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorkloa
   const double factor =
       straggler_factor(w.live, s.backup_workers(), plan.framework.step_jitter.value);
   e.step = makespan(synchronous_step(slowed_servers(setup, factor)), network);
-  e.update = setup.update;
-  e.exposed.servers = e.exposed_communication = std::max(Seconds{}, e.step - e.compute - e.update);
+  // An update hides behind compute where it is of variables whose gradients are there early.
+  const Seconds waits = std::max(Seconds{}, e.step - e.compute);
+  e.update = std::min(setup.update, waits);
+  e.exposed.servers = e.exposed_communication = waits - e.update;
   auto silent = slowed_servers(setup, 0);
   silent.update = Seconds{};
   e.communication = makespan(synchronous_step(silent), network);
@@ -125,14 +127,11 @@ bool asynchronous_servers(StepEstimate& e, const Plan& plan, const PlannedWorklo
   add_local_reduction(setup, *w.pool, s, cost);
   const double jitter = plan.framework.step_jitter.value;
   const AsynchronousPace pace = asynchronous_pace(setup, s.servers->staleness, jitter, network);
-  const double rate = pace.rate;
   e.delay = pace.delay;
-  const double worker_steps = double(job.global_batch) / (w.samples * w.per_worker);
-  e.step = Seconds{worker_steps / rate};
-  // Seen from one worker: its own step lasts live / rate.
-  const Seconds of_worker{w.live / rate};
-  e.update = setup.update;
-  e.exposed.servers = e.exposed_communication = std::max(Seconds{}, of_worker - e.compute);
+  // Seen from one worker. Some steps' jitter may add up to less than nothing.
+  const Seconds of_worker = std::max(e.compute, Seconds{w.live / pace.rate});
+  e.step = of_worker * (double(job.global_batch) / (w.samples * w.accelerators));
+  e.exposed.servers = e.exposed_communication = of_worker - e.compute;
   ParameterServerSetup alone = slowed_servers(setup, 0);
   alone.update = Seconds{};
   e.communication = makespan(synchronous_step(alone), network);

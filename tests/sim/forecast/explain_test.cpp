@@ -56,18 +56,14 @@ TEST_CASE("the phases of a step are its parts, over all batches that an update a
 }
 
 TEST_CASE("an asynchronous worker's update happens in its exposed communication") {
-  StepEstimate s;
-  s.layers = {{LayerId{0}, 10ms, 20ms, false}};
-  s.compute = 30ms;
-  s.update = 5ms;
-  s.exposed_communication = 10ms;
-  PlannedStrategy strategy;
-  strategy.kind = StrategyKind::parameter_server;
-  strategy.servers = ParameterServers{.synchronous = false};
-  const auto phases = phases_of(s, strategy);
+  Plan plan = server_plan();
+  plan.jobs[0].strategy.servers->synchronous = false;
+  const StepEstimate s = estimate_step(plan, plan.jobs[0], *make_fluid_network());
+  CHECK(s.update == Seconds{0});
+  const auto phases = phases_of(s, plan.jobs[0].strategy);
   REQUIRE(phases.size() == 3);
   CHECK(phases[2].name == "exposed communication");
-  CHECK(phases[2].share == Approx(0.25));  // 10 of 40 ms
+  CHECK(phases[2].time == s.exposed_communication);
 }
 
 TEST_CASE("layer groups hold all time and all parameters") {

@@ -7,6 +7,7 @@
 #include "sim/step/compute.h"
 #include "sim/step/input.h"
 #include "sim/step/overlap.h"
+#include "sim/step/step_parts.h"
 #include "support/plans.h"
 
 using namespace reckon;
@@ -187,6 +188,28 @@ TEST_CASE("asynchronous training goes on with fewer workers, at their rate") {
   const double synchronous =
       estimate(resnet(StrategyKind::parameter_server, 8, 1, 8)).samples_per_second.v;
   CHECK(all > synchronous);
+}
+
+TEST_CASE("the parts of a step of parameter servers add up to it") {
+  CHECK(rc::check([] {
+    Plan plan = make_round_plan(*rc::gen::element(small_mlp(), zoo_model("resnet50").value()),
+                                StrategyKind::parameter_server, *rc::gen::inRange(1, 9),
+                                *rc::gen::inRange(1, 3), *rc::gen::inRange(1, 6), Precision::fp32);
+    ParameterServers& servers = *plan.jobs[0].strategy.servers;
+    servers.synchronous = *rc::gen::arbitrary<bool>();
+    servers.staleness = servers.synchronous ? 0 : *rc::gen::inRange(0, 3);
+    const double faster = std::pow(10, *rc::gen::inRange(-2, 4));
+    for (PlannedPool& pool : plan.pools) {
+      pool.host_step = Fact<Seconds>{Seconds{0.001}};
+      pool.machine.network.value = pool.machine.network.value * faster;
+    }
+    const StepEstimate e = estimate(plan);
+    RC_ASSERT(e.exposed_communication == e.exposed.total());
+    const StepParts parts = parts_of(e);
+    for (const StepPart& part : kStepParts) RC_ASSERT((parts.*part.time).count() >= 0);
+    // What is left is the framework's.
+    RC_ASSERT(std::abs((parts.other - e.host).count()) <= 1e-9 * e.step.count());
+  }));
 }
 
 TEST_CASE("variables on a worker's own host do not cross the network") {
