@@ -33,15 +33,19 @@ const Family kMixture{"mixture",
                       "experts_per_token: 2}}",
                       kGpt.dataset};
 
-std::string job_text(const Family& family, const std::string& strategy, int workers, int steps) {
+/// In one pool; `pools`: the pools of the plan instead.
+std::string job_text(const Family& family, const std::string& strategy, int workers, int steps,
+                     const std::string& pools = "") {
   return "name: " + family.name + "\nworkload:\n  model: " + family.model +
          "\n  dataset: " + family.dataset + "\n  train: {steps: " + std::to_string(steps) +
          "}\n  precision: fp32\n  global_batch: 16\n  strategy: " + strategy +
          "\n  optimizer: {kind: sgd, learning_rate: 0.01, momentum: 0.9}\n"
          "  checkpoint: {interval: none}\n"
-         "cluster:\n  provider: on_premises\n  pools:\n"
-         "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: " +
-         std::to_string(workers) + "}\n";
+         "cluster:\n  provider: on_premises\n  pools:\n" +
+         (pools.empty()
+              ? "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: " +
+                    std::to_string(workers) + "}\n"
+              : pools);
 }
 
 constexpr std::array kWaits{&StepWaits::gradients, &StepWaits::parameters, &StepWaits::tensor,
@@ -152,6 +156,20 @@ TEST_CASE(
   REQUIRE(read);
   CHECK(!read->interruptions.empty());
   CHECK((weights_of_run(w.path("killed")) == expected));
+}
+
+TEST_CASE("stages on two pools of CPUs run, and end with what one pool ends with") {
+  const Workspace w;
+  const std::string degrees = "{kind: hybrid, data: 2, pipeline: 2, micro_batch: 2";
+  w.write("one.yaml", job_text(kGpt, degrees + "}", 4, 10));
+  std::string pools;
+  for (const char* name : {"a", "b"})
+    pools += "    - {name: " + std::string(name) +
+             ", role: worker, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: 2}\n";
+  w.write("two.yaml",
+          job_text(kGpt, degrees + ", stages: [{pool: a, blocks: 3}, {pool: b, blocks: 1}]}", 4, 10,
+                   pools));
+  CHECK((run_to_end(w, "two.yaml", "two") == run_to_end(w, "one.yaml", "one")));
 }
 
 TEST_CASE("a run stops under one layout and goes on under another") {

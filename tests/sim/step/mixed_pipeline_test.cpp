@@ -119,3 +119,39 @@ TEST_CASE("stages that do not fit the job are refused at their place, each with 
   refused("stages: [{pool: a, blocks: 20}, {pool: b}]", "some stages have blocks and some");
   refused("stages: [{blocks: 20}, {pool: b, blocks: 20}]", "pool");
 }
+
+TEST_CASE("stages on pools without accelerators take a worker of each node") {
+  const auto text = [](int nodes, const std::string& stages) {
+    return fmt::format(
+        "name: mixed\n"
+        "workload:\n"
+        "  model: {{transformer: {{layers: 4, hidden: 32, heads: 4, vocabulary: 256, "
+        "sequence_length: 16, positions: 16}}}}\n"
+        "  dataset: {{samples: 4096, bytes_per_sample: 64B}}\n"
+        "  train: {{steps: 8}}\n"
+        "  precision: fp32\n"
+        "  global_batch: 16\n"
+        "  strategy: {{kind: hybrid, data: 2, pipeline: 2, micro_batch: 2{}}}\n"
+        "cluster:\n"
+        "  provider: on_premises\n"
+        "  pools:\n"
+        "    - {{name: a, role: worker, machine: {{vcpu: 1, memory: 2GiB, network: 10Gbps}}, "
+        "nodes: 2}}\n"
+        "    - {{name: b, role: worker, machine: {{vcpu: 1, memory: 2GiB, network: 10Gbps}}, "
+        "nodes: {}}}\n",
+        stages, nodes);
+  };
+  const std::string even = ", stages: [{pool: a, blocks: 2}, {pool: b, blocks: 2}]";
+  const StepEstimate with = mixed_step_of(text(2, even)), without = mixed_step_of(text(2, ""));
+  CHECK(with.step.count() == Approx(without.step.count()).epsilon(1e-9));
+  CHECK(with.compute.count() == Approx(without.compute.count()).epsilon(1e-9));
+  CHECK(with.mfu == 0);
+  const StepEstimate uneven =
+      mixed_step_of(text(2, ", stages: [{pool: a, blocks: 3}, {pool: b, blocks: 1}]"));
+  CHECK(uneven.compute > with.compute);
+  const auto few = plan_of(text(3, even));
+  REQUIRE_FALSE(few);
+  CHECK(format(few.error())
+            .find("the stages on pool 'b' (no accelerators) take 2 workers, its "
+                  "first nodes have 3") != std::string::npos);
+}

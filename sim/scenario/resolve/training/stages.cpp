@@ -5,6 +5,7 @@
 
 #include "sim/scenario/layout_rules.h"
 #include "sim/scenario/resolve/draft.h"
+#include "sim/scenario/resolve/training/workers.h"
 
 // A pipeline whose stages run on different accelerators: which stage is where, and how much of the
 // model it has.
@@ -42,8 +43,9 @@ void resolve_pools(Draft& draft, PlannedWorkload& job, const std::vector<StageSp
   }
 }
 
-/// Every rank has an accelerator of a pool of its stage: each pool has as many as its stages take,
-/// where they are its own, and all pools together as many as the job.
+/// Every rank has an accelerator of a pool of its stage, or without accelerators a worker: each
+/// pool has as many as its stages take, where they are its own, and all pools together as many as
+/// the job.
 void check_counts(Draft& draft, const PlannedWorkload& job) {
   const int ranks = job.strategy.accelerators() / job.strategy.layout.pipeline;  // of a stage
   const int each = std::max(1, job.strategy.accelerators_per_worker);
@@ -65,12 +67,14 @@ void check_counts(Draft& draft, const PlannedWorkload& job) {
                   "name it in a stage, or leave the pool out");
       continue;
     }
-    const int has = pool.nodes_initial * (pool.accelerators_per_node / each) * each;
+    const int has = each * workers_on(pool.nodes_initial, pool.accelerators_per_node,
+                                      job.strategy.accelerators_per_worker);
     if (takes[k] > has || (takes[k] < has && !shared[k]))
-      draft.error(kStages,
-                  fmt::format("the stages on {} take {} accelerators, its first nodes have {}",
-                              pool_words(pool), takes[k], has),
-                  fmt::format("a stage has data x tensor x context = {}", ranks));
+      draft.error(
+          kStages,
+          fmt::format("the stages on {} take {} {}, its first nodes have {}", pool_words(pool),
+                      takes[k], pool.accelerator ? "accelerators" : "workers", has),
+          fmt::format("a stage has data x tensor x context = {}", ranks));
   }
 }
 
