@@ -1,5 +1,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fstream>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "executor/train/graph_runtime.h"
@@ -204,4 +207,42 @@ TEST_CASE("layers that are only simulated are refused by name before anything ru
     CHECK(errors.front().what.find("it cannot be trained here") != std::string::npos);
   }
   CHECK(cannot_run(zoo_model("resnext50_32x4d").value()).empty());
+}
+
+namespace {
+
+/// Kinds that no runtime trains, whatever their attributes are, and all others.
+struct KindsOfLayers {
+  std::vector<std::string> simulated, trained;
+};
+
+template <std::size_t... kIndex>
+KindsOfLayers kinds_of_layers(std::index_sequence<kIndex...>) {
+  KindsOfLayers kinds;
+  const auto see = [&](const LayerOp& op) {
+    (only_simulated(op) ? kinds.simulated : kinds.trained).emplace_back(kind_name(op));
+  };
+  (see(LayerOp{std::in_place_index<kIndex>}), ...);
+  return kinds;
+}
+
+}  // namespace
+
+TEST_CASE("the worker's page names each kind of layer that it refuses, and none that it trains") {
+  std::ifstream file(RECKON_SOURCE_DIR "/docs/worker.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  const std::size_t begin = page.find("- **kinds of layers**: ");
+  REQUIRE(begin != std::string::npos);
+  const std::string list = page.substr(begin, page.find(';', begin) - begin);
+  const KindsOfLayers kinds =
+      kinds_of_layers(std::make_index_sequence<std::variant_size_v<LayerOp>>{});
+  REQUIRE(kinds.simulated.size() > 10);
+  for (const std::string& name : kinds.simulated) {
+    CAPTURE(name);
+    CHECK(list.find('`' + name + '`') != std::string::npos);
+  }
+  for (const std::string& name : kinds.trained) {
+    CAPTURE(name);
+    CHECK(list.find('`' + name + '`') == std::string::npos);
+  }
 }
