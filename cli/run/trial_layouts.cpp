@@ -50,23 +50,44 @@ struct LayoutRun {
   LayoutRow row;
   RunArtifact artifact;
   Forecast forecast;
+  const PlannedStrategy& strategy() const { return artifact.plan.only_job().strategy; }
 };
 
-/// How ranks are split: whether passes are computed again is another question.
-bool is_same(const Layout& a, const Layout& b) {
-  const auto degrees = [](const Layout& l) {
-    return std::tie(l.data, l.tensor, l.pipeline, l.context, l.expert, l.zero_stage, l.micro_batch,
-                    l.sequence_parallel, l.schedule, l.interleave);
-  };
-  return degrees(a) == degrees(b);
+/// How the model and its batch are cut.
+auto cut_of(const Layout& l) {
+  return std::tie(l.data, l.tensor, l.pipeline, l.context, l.expert, l.zero_stage, l.micro_batch,
+                  l.sequence_parallel, l.schedule, l.interleave);
 }
 
-struct NamedLayout {
-  std::string name;
-  std::vector<std::string> changes;  // words of --set
-};
+bool is_same_cut(const planner::Split& a, const planner::Split& b) {
+  const auto served = [](const planner::Split& s) {
+    return s.kind == StrategyKind::parameter_server;
+  };
+  return cut_of(a.layout) == cut_of(b.layout) && served(a) == served(b) &&
+         a.parameter_servers == b.parameter_servers;
+}
+
+bool is_same_job(const PlannedStrategy& a, const PlannedStrategy& b) {
+  const auto rest = [](const Layout& l) {
+    return std::tie(l.recompute, l.offload_optimizer, l.overlap);
+  };
+  return cut_of(a.layout) == cut_of(b.layout) && rest(a.layout) == rest(b.layout) &&
+         a.servers.has_value() == b.servers.has_value() && a.server_count() == b.server_count();
+}
+
+/// In words that tell apart what is_same_job() does.
+std::string layout_words(const PlannedStrategy& s) {
+  std::string name = planner::strategy_text({.kind = s.kind,
+                                             .nodes = s.workers,
+                                             .parameter_servers = s.server_count(),
+                                             .layout = s.layout});
+  if (s.layout.offload_optimizer) name += ", optimizer offloaded";
+  if (!s.layout.overlap && traits_of(s.kind).overlaps) name += ", no overlap";
+  return name;
+}
+
 struct BestLayouts {
-  std::vector<NamedLayout> layouts;
+  std::vector<std::vector<std::string>> changes;  // of each, words of --set
   std::string options;  // with which other commands read the same scenario
 };
 /// `plan.vary.layout` adds those that split the model.
@@ -77,7 +98,8 @@ bool varies_strategy(const TrialCommandOptions& options) {
   return file && file->scenario.plan && file->scenario.plan->vary.contains("strategy");
 }
 
-/// Those whose steps are the shortest by the step model, on the scenario's own nodes.
+/// Those whose steps are the shortest by the step model, on the scenario's own nodes. Each cut is
+/// among them once, with the recomputation that is the fastest.
 BestLayouts best_layouts(const TrialCommandOptions& options, const LoadedCatalog& catalog) {
   PlanOptions ask;
   ask.files = options.files;
@@ -102,18 +124,17 @@ BestLayouts best_layouts(const TrialCommandOptions& options, const LoadedCatalog
   for (const planner::Candidate& c : space.candidates) all.push_back(&c);
   std::ranges::stable_sort(
       all, {}, [&](const planner::Candidate* c) { return space.split(*c).step_seconds; });
-  std::vector<Layout> taken;
+  std::vector<const planner::Split*> taken;
   for (const planner::Candidate* c : all) {
-    if (best.layouts.size() == std::size_t(*options.layouts)) break;
+    if (best.changes.size() == std::size_t(*options.layouts)) break;
     const planner::Split& split = space.split(*c);
     const bool known = std::ranges::any_of(
-        taken, [&](const Layout& other) { return is_same(other, split.layout); });
+        taken, [&](const planner::Split* other) { return is_same_cut(*other, split); });
     if (known) continue;
-    taken.push_back(split.layout);
-    best.layouts.push_back({planner::strategy_text(split), {}});
+    taken.push_back(&split);
     // Nodes, machines and how they are bought stay as they are.
     std::ranges::copy_if(planner::texts(planner::changes_of(question, space, *c)),
-                         std::back_inserter(best.layouts.back().changes),
+                         std::back_inserter(best.changes.emplace_back()),
                          [](const std::string& text) { return text.starts_with("workload."); });
   }
   return best;
@@ -121,13 +142,12 @@ BestLayouts best_layouts(const TrialCommandOptions& options, const LoadedCatalog
 
 /// The scenario with the changes, for some steps and without checkpoints, on this machine.
 LayoutRun prepared(const TrialCommandOptions& options, const LoadedCatalog& catalog,
-                   std::string name, std::vector<std::string> changes) {
+                   std::vector<std::string> changes) {
   ScenarioChanges with = options;
   std::ranges::copy(changes, std::back_inserter(with.overrides));
   with.overrides.push_back(fmt::format("workload.train={{steps: {}}}", options.steps));
   with.overrides.emplace_back("workload.checkpoint={interval: none}");
   LayoutRun run;
-  run.row.name = std::move(name);
   run.row.changes = std::move(changes);
   auto loaded = checked(load_plan(options.files.front(), with, catalog));
   require_one_job(loaded, "a trial");
@@ -135,6 +155,7 @@ LayoutRun prepared(const TrialCommandOptions& options, const LoadedCatalog& cata
   run.artifact = bound_to_this_machine(artifact_of(std::move(loaded), options.files.front(), with),
                                        catalog.operations)
                      .artifact;
+  run.row.name = layout_words(run.strategy());
   for (const Diagnostic& why : not_trained_here(run.artifact, options.files.front())) {
     run.row.reason = why.what;
     return run;
@@ -147,17 +168,17 @@ LayoutRun prepared(const TrialCommandOptions& options, const LoadedCatalog& cata
 }
 
 std::vector<LayoutRun> layouts_of(const TrialCommandOptions& options, const LoadedCatalog& catalog,
-                                  std::vector<NamedLayout> layouts) {
+                                  std::vector<std::vector<std::string>> best) {
   std::vector<LayoutRun> runs;
-  runs.push_back(prepared(options, catalog, "the scenario's own", {}));
-  const Layout own = runs.front().artifact.plan.only_job().strategy.layout;
-  for (auto& [name, changes] : layouts) {
-    LayoutRun run = prepared(options, catalog, std::move(name), std::move(changes));
-    if (is_same(run.artifact.plan.only_job().strategy.layout, own))
-      runs.front().row.name = "the scenario's own: " + run.row.name;
-    else
-      runs.push_back(std::move(run));
+  runs.push_back(prepared(options, catalog, {}));
+  for (auto& changes : best) {
+    LayoutRun run = prepared(options, catalog, std::move(changes));
+    const bool known = std::ranges::any_of(runs, [&](const LayoutRun& other) {
+      return is_same_job(other.strategy(), run.strategy());
+    });
+    if (!known) runs.push_back(std::move(run));
   }
+  runs.front().row.name = "the scenario's own: " + runs.front().row.name;
   return runs;
 }
 
@@ -224,7 +245,7 @@ int try_layouts(const TrialCommandOptions& options, const LoadedCatalog& catalog
   if (options.out.empty()) scratch.emplace(fs::temp_directory_path());
   const fs::path folder = scratch ? scratch->path() : folder_of(options.out);
   BestLayouts best = best_layouts(options, catalog);
-  std::vector<LayoutRun> runs = layouts_of(options, catalog, std::move(best.layouts));
+  std::vector<LayoutRun> runs = layouts_of(options, catalog, std::move(best.changes));
   print_error(announcement(runs, options) + '\n');
   watch_stop_signals();
   const bool terminal = ::isatty(STDERR_FILENO) == 1;

@@ -30,6 +30,27 @@ const std::string kCommand =
     "--container-command 'i=0; while :; do i=$((i+1)); echo \"step $i loss 0.5 - 250ms/step\"; "
     "sleep 0.01; done' ";
 
+/// A small GPT of two ranks on this machine.
+std::string layouts_job(const std::string& strategy) {
+  return "name: layouts\n"
+         "workload:\n"
+         "  model: {transformer: {layers: 2, hidden: 32, heads: 4, vocabulary: 64, "
+         "sequence_length: 16, positions: 16, tied_output: true}}\n"
+         "  dataset: {samples: 4096, bytes_per_sample: 32B}\n"
+         "  train: {steps: 1000}\n"
+         "  precision: fp32\n"
+         "  global_batch: 8\n"
+         "  strategy: " +
+         strategy +
+         "\n"
+         "  checkpoint: {interval: none}\n"
+         "cluster:\n"
+         "  provider: on_premises\n"
+         "  pools:\n"
+         "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: 2}\n"
+         "forecast: {replications: 20}\n";
+}
+
 }  // namespace
 
 TEST_CASE("trial runs one worker of the plan by itself and forecasts the plan at its speed") {
@@ -124,22 +145,7 @@ TEST_CASE("a trial that cannot say anything says why") {
 
 TEST_CASE("trial --layouts runs the best layouts for some steps and names the fastest") {
   const Workspace w;
-  w.write("job.yaml",
-          "name: layouts\n"
-          "workload:\n"
-          "  model: {transformer: {layers: 2, hidden: 32, heads: 4, vocabulary: 64, "
-          "sequence_length: 16, positions: 16, tied_output: true}}\n"
-          "  dataset: {samples: 4096, bytes_per_sample: 32B}\n"
-          "  train: {steps: 1000}\n"
-          "  precision: fp32\n"
-          "  global_batch: 8\n"
-          "  strategy: {kind: zero, workers: 2, zero_stage: 3}\n"
-          "  checkpoint: {interval: none}\n"
-          "cluster:\n"
-          "  provider: on_premises\n"
-          "  pools:\n"
-          "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: 2}\n"
-          "forecast: {replications: 20}\n");
+  w.write("job.yaml", layouts_job("{kind: zero, workers: 2, zero_stage: 3}"));
   const Output r = w.run("trial job.yaml --layouts 3 --steps 12 --format json --out runs");
   INFO(r.err);
   REQUIRE(r.code == 0);
@@ -172,6 +178,22 @@ TEST_CASE("trial --layouts runs the best layouts for some steps and names the fa
   const std::string command = json["command_of_the_fastest"];
   CHECK_THAT(command, Catch::StartsWith("reckon run job.yaml"));
   CHECK(w.run("simulate" + command.substr(std::string("reckon run").size())).code == 0);
+}
+
+TEST_CASE("the scenario's layout without its recomputation is another layout of trial --layouts") {
+  const Workspace w;
+  w.write("job.yaml", layouts_job("{kind: sharded, workers: 2, zero_stage: 1, micro_batch: 4, "
+                                  "recompute: full}"));
+  // Two steps are too few for a measurement, and enough for the list.
+  const Output r = w.run("trial job.yaml --layouts 6 --steps 2 --format json");
+  INFO(r.err);
+  REQUIRE(r.code == 1);
+  const auto json = nlohmann::json::parse(r.out);
+  std::vector<std::string> names;
+  for (const auto& layout : json.at("layouts")) names.push_back(layout.at("name"));
+  CHECK_THAT(names, Catch::VectorContains(std::string(
+                        "the scenario's own: sharded, ZeRO-1, batch 4, full recomputation")));
+  CHECK_THAT(names, Catch::VectorContains(std::string("sharded, ZeRO-1, batch 4")));
 }
 
 TEST_CASE("trial --layouts refuses what is of one process, and machines that are left open") {
