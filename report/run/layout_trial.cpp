@@ -23,34 +23,49 @@ std::string command_of(const LayoutTrial& trial, const LayoutRow& row) {
   return words;
 }
 
-/// The runner-up of sorted rows; nullptr: there is none.
-const LayoutRow* second(const LayoutTrial& trial) {
-  return trial.rows.size() > 1 && trial.rows[1].measured ? &trial.rows[1] : nullptr;
-}
-
 /// Do the intervals of the two means overlap?
 bool is_close(const TrialFit& first, const TrialFit& next) { return next.low <= first.high; }
 
+std::size_t measured_rows(const LayoutTrial& trial) {
+  return std::size_t(std::ranges::count_if(
+      trial.rows, [](const LayoutRow& row) { return row.measured.has_value(); }));
+}
+
+std::string fastest_text(const LayoutTrial& trial, const LayoutRow& first, std::size_t measured) {
+  std::string out = measured == trial.rows.size()
+                        ? fmt::format("fastest here: {}", first.name)
+                        : fmt::format("fastest of the {} measured: {}", measured, first.name);
+  const LayoutRow& next = trial.rows[1];
+  if (is_close(*first.measured, *next.measured))
+    out += fmt::format("\n  but not by more than the steps vary: --steps {} tells more",
+                       4 * trial.steps);
+  else
+    out += fmt::format(", {:.3g} times as fast as the next",
+                       next.measured->mean / first.measured->mean);
+  return out + "\n  " + command_of(trial, first);
+}
+
+/// Of sorted rows.
 std::string trial_verdict(const LayoutTrial& trial) {
+  const std::size_t measured = measured_rows(trial), all = trial.rows.size();
+  if (measured == 0) return "no layout was measured\n";
+  std::string out;
+  if (measured < all)
+    out = fmt::format("{} of {} layouts {} not measured\n  ", all - measured, all,
+                      all - measured == 1 ? "was" : "were");
   const LayoutRow* first = trial.fastest();
-  if (first == nullptr) return "no layout was measured\n";
-  std::string out = fmt::format("fastest here: {}", first->name);
-  if (const LayoutRow* next = second(trial)) {
-    if (is_close(*first->measured, *next->measured))
-      out += fmt::format("\n  but not by more than the steps vary: --steps {} tells more",
-                         4 * trial.steps);
-    else
-      out += fmt::format(", {:.3g} times as fast as the next",
-                         next->measured->mean / first->measured->mean);
-  }
-  return out + "\n  " + command_of(trial, *first) + '\n';
+  return out +
+         (first != nullptr
+              ? fastest_text(trial, *first, measured)
+              : fmt::format("nothing to compare: only {} was measured", trial.rows.front().name)) +
+         '\n';
 }
 
 }  // namespace
 
 const LayoutRow* LayoutTrial::fastest() const {
-  const auto best = std::ranges::min_element(rows, is_faster);
-  return best == rows.end() || !best->measured ? nullptr : &*best;
+  if (measured_rows(*this) < 2) return nullptr;
+  return &*std::ranges::min_element(rows, is_faster);
 }
 
 void sort_by_measured(LayoutTrial& trial) { std::ranges::stable_sort(trial.rows, is_faster); }

@@ -24,7 +24,7 @@ struct LayoutTrial {
   std::vector<LayoutRow> rows;
   std::string command;  // that runs the scenario for real, without the changes
 
-  /// The row whose mean step is the shortest; nullptr: none was measured.
+  /// The row whose mean step is the shortest; nullptr: no two were measured.
   const LayoutRow* fastest() const;
 };
 
