@@ -117,24 +117,22 @@ int ClusterCommand::watch(const RunOptions& options, RunLease& lease, const std:
     });
   };
   RunEnd end = run_part();
-  int starts = 0;
   while (changes_plan() && end.end.verdict == Verdict::stopped && !end.budget_spent) {
     display.line("the run " + replanner.reason());
     const std::vector<std::string> changes = replanner.take();
     if (!begin_next(options, kubectl, how, next.take(), changes, end.end.attempts)) break;
-    starts += end.end.attempts;
     manifest = manifest_options(options, kubectl,
                                 {.minor = manifest.minor, .namespace_exists = true}, how.state);
     end = run_part();
   }
-  end.end.attempts += starts;
   return tell_end(options, name_space, how, end, display);
 }
 
 int ClusterCommand::tell_end(const RunOptions& options, const std::string& name_space,
                              const KubernetesRunOptions& how, const RunEnd& end, Display& display) {
-  std::optional<Usd> cost;
-  if (end.ran) cost = keep_and_draw(plan(), *forecast_, how.files.directory, InHistory::yes);
+  const WholeRun whole =
+      end.ran ? keep_and_draw(plan(), *forecast_, how.files.directory, end, InHistory::yes)
+              : run_without_records(end);
   const std::string more =
       end.budget_spent && end.status.estimate.cost_usd ? " --budget " + budget_for(end) : "";
   if (!end.ran && how.create)
@@ -142,8 +140,8 @@ int ClusterCommand::tell_end(const RunOptions& options, const std::string& name_
   else if (end.end.verdict == Verdict::stopped)
     display.line("go on with: " + attach_command(asked_, how.state.run, name_space) + " --resume" +
                  more);
-  print(options.format == OutputFormat::json ? run_json(end, *forecast_, cost)
-                                             : run_summary(end, *forecast_, cost));
+  print(options.format == OutputFormat::json ? run_json(end, *forecast_, whole)
+                                             : run_summary(end, *forecast_, whole));
   return end.end.exit_code;
 }
 

@@ -181,11 +181,9 @@ int run_on_this_machine(const RunOptions& options, std::span<const std::string> 
     RunOptions next = part.options;
     next.resume = true;
     std::ranges::move(replanner.take(), std::back_inserter(next.overrides));
-    const int starts = end.end.attempts;
     part = make_part(std::move(next), catalog);
     run = run_options(part.options, part.here.artifact, part.forecast);
     end = run_part(part, run, replanner, display, metrics.get());
-    end.end.attempts += starts;
   }
   const Forecast& forecast = part.forecast;
   if (const auto& program = part.here.artifact.container;
@@ -193,15 +191,14 @@ int run_on_this_machine(const RunOptions& options, std::span<const std::string> 
     display.line(no_step_was_told(*program));
   if (!end.ran && !end.budget_spent)
     display.line(finished_already(run.directory, end.status.steps));
-  const std::optional<Usd> cost =
-      keep_and_draw(part.plan(), forecast, run.directory, end.ran ? InHistory::yes : InHistory::no,
-                    part.here.run);
+  const WholeRun whole = keep_and_draw(part.plan(), forecast, run.directory, end,
+                                       end.ran ? InHistory::yes : InHistory::no, part.here.run);
   if (end.end.verdict != Verdict::finished)
     display.line(how_to_go_on(part.plan(), run.directory, end, run.foreign.has_value(), arguments));
   if (options.format == OutputFormat::json)
-    print(run_json(end, forecast, cost));
+    print(run_json(end, forecast, whole));
   else
-    print(run_summary(end, forecast, cost) +
+    print(run_summary(end, forecast, whole) +
           (part.here.run ? own_evidence_sentence(part.here.evidence) : ""));
   return end.end.exit_code;
 }

@@ -25,6 +25,7 @@
 #include "sim/base/text/printable.h"
 #include "sim/measurement/measured_run.h"
 #include "sim/measurement/run/bill.h"
+#include "sim/measurement/run/pauses.h"
 #include "sim/measurement/run/timeline.h"
 #include "sim/scenario/resolve/pricing.h"
 #include "sim/step/step.h"
@@ -218,22 +219,31 @@ std::unique_ptr<MetricsServer> metrics_server(const RunOptions& options, Display
   return server;
 }
 
-std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
-                                 const RunDirectory& directory, InHistory in_history,
-                                 const std::optional<OwnRun>& here) {
+WholeRun run_without_records(const RunEnd& end) {
+  return {.time = end.status.elapsed, .starts = end.end.attempts};
+}
+
+WholeRun keep_and_draw(const Plan& plan, const Forecast& forecast, const RunDirectory& directory,
+                       const RunEnd& end, InHistory in_history, const std::optional<OwnRun>& here) {
   const auto measured = load_measurements(directory.measurements());
   if (!measured) {
     report(measured.error());
-    return std::nullopt;
+    return run_without_records(end);
   }
   if (in_history == InHistory::yes) keep_run(plan, forecast, *measured, directory, here);
   LifeResult life;
   life.timeline = timeline_of(*measured);
   write_file(directory.trace(), trace_json(plan, life));
-  if (measured->ends.empty()) return std::nullopt;
-  if (const auto& spent = measured->ends.back().spent) return Usd{*spent};
-  if (!forecast.rates) return std::nullopt;
-  return to_usd(bill_of(*forecast.rates, *measured).total);
+  WholeRun whole = run_without_records(end);
+  if (measured->ends.empty()) return whole;
+  whole.time = time_running(*measured);
+  whole.paused = time_paused(*measured);
+  whole.starts = next_start(*measured).attempt;
+  if (const auto& spent = measured->ends.back().spent)
+    whole.cost = Usd{*spent};
+  else if (forecast.rates)
+    whole.cost = to_usd(bill_of(*forecast.rates, without_pauses(*measured)).total);
+  return whole;
 }
 
 }  // namespace reckon::cli

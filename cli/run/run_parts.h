@@ -12,6 +12,7 @@
 #include "executor/launch/run_tracker.h"
 #include "executor/train/records/run_directory.h"
 #include "executor/train/trainable.h"
+#include "report/run/status.h"
 #include "sim/forecast/forecast.h"
 #include "sim/measurement/own_runs.h"
 
@@ -73,9 +74,12 @@ std::unique_ptr<MetricsServer> metrics_server(const RunOptions& options, Display
 enum class InHistory { no, yes };
 
 /// Keeps what the run took beside what was forecast of it, as evidence of the next if it ran here
-/// (`here`), and draws its timeline. Returns what the run has cost, where prices are known.
-std::optional<Usd> keep_and_draw(const Plan& plan, const Forecast& forecast,
-                                 const RunDirectory& directory, InHistory in_history,
-                                 const std::optional<OwnRun>& here = std::nullopt);
+/// (`here`), and draws its timeline. Returns the run by its records; what they do not say, by
+/// `end`.
+WholeRun keep_and_draw(const Plan& plan, const Forecast& forecast, const RunDirectory& directory,
+                       const RunEnd& end, InHistory in_history,
+                       const std::optional<OwnRun>& here = std::nullopt);
+/// By what the launcher knows of it.
+WholeRun run_without_records(const RunEnd& end);
 
 }  // namespace reckon::cli

@@ -34,10 +34,12 @@ std::string answers(const RunDiff& diff) {
     return fmt::format("{} .. {}", low, high);
   };
   const Quantiles& time = diff.time.forecast;
-  std::string out =
-      fmt::format("{}: the run took {}, {} the forecast's {}\n", diff.scenario,
-                  format_duration(Seconds{diff.time.run}), where(diff.time.within_interval()),
-                  ends(format_duration(Seconds{time.p5}), format_duration(Seconds{time.p95})));
+  std::string out = fmt::format(
+      "{}: the run took {}, {} the forecast's {}{}\n", diff.scenario,
+      format_duration(Seconds{diff.time.run}), where(diff.time.within_interval()),
+      ends(format_duration(Seconds{time.p5}), format_duration(Seconds{time.p95})),
+      diff.paused.count() > 0 ? fmt::format(" (paused {} besides)", format_duration(diff.paused))
+                              : "");
   if (diff.cost_usd)
     out += fmt::format("{}: the run cost {}, {} the forecast's {}\n", diff.scenario,
                        usd(diff.cost_usd->run), where(diff.cost_usd->within_interval()),
@@ -129,6 +131,7 @@ std::string diff_json(const RunDiff& diff, const BillComparison* bill) {
   out["scenario"] = diff.scenario;
   out["within_interval"] = diff.within_interval();
   out["time_seconds"] = json_of_difference(std::optional(diff.time));
+  out["paused_seconds"] = diff.paused.count();
   out["cost_usd"] = json_of_difference(diff.cost_usd);
   out["goodput"] = json_of_difference(diff.goodput);
   out["lost_work_seconds"] = json_of_difference(diff.lost_work_seconds);

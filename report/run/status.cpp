@@ -81,22 +81,23 @@ std::string run_line(const RunStatus& s, SystemTime now, int width) {
   return line;
 }
 
-std::string run_summary(const RunEnd& end, const Forecast& forecast, std::optional<Usd> cost) {
+std::string run_summary(const RunEnd& end, const Forecast& forecast, const WholeRun& whole) {
   const RunStatus& s = end.status;
   const bool finished = end.end.verdict == Verdict::finished;
   std::string out =
       fmt::format("{}: {}\n", forecast.scenario, finished ? "finished" : end.end.reason);
   Columns facts(Columns::Kind::facts);
   facts.row({"", "", "run", "forecast"});
-  facts.row({"", "time", time_value(s.elapsed), time_range(forecast.time_seconds)});
-  if (cost && forecast.cost_usd)
-    facts.row({"", "cost", usd_value(cost->v), usd_range(*forecast.cost_usd)});
+  facts.row({"", "time", time_value(whole.time), time_range(forecast.time_seconds)});
+  if (whole.paused.count() > 0) facts.row({"", "paused", time_value(whole.paused), ""});
+  if (whole.cost && forecast.cost_usd)
+    facts.row({"", "cost", usd_value(whole.cost->v), usd_range(*forecast.cost_usd)});
   facts.row({"", "step", s.step.count() > 0 ? format_duration(s.step) : "none",
              format_duration(s.step_forecast)});
   facts.row({"", "steps", format_count(double(s.steps_done)), format_count(double(s.steps))});
   facts.row({"", "interruptions", std::to_string(s.interruptions),
              fmt::format("{:.2f}", forecast.interruptions_total.mean)});
-  facts.row({"", "starts", std::to_string(end.end.attempts), ""});
+  facts.row({"", "starts", std::to_string(whole.starts), ""});
   facts.row({"", "loss", loss_text(s.loss), ""});
   return out + facts.text();
 }
@@ -108,7 +109,7 @@ std::string own_evidence_sentence(const OwnEvidence& e) {
                      100 * std::expm1(e.half_width));
 }
 
-std::string run_json(const RunEnd& end, const Forecast& forecast, std::optional<Usd> cost) {
+std::string run_json(const RunEnd& end, const Forecast& forecast, const WholeRun& whole) {
   const RunStatus& s = end.status;
   const bool measured = s.step.count() > 0;
   Json out = head("run");
@@ -116,13 +117,14 @@ std::string run_json(const RunEnd& end, const Forecast& forecast, std::optional<
   out["finished"] = end.end.verdict == Verdict::finished;
   out["reason"] = text_or_null(end.end.reason);
   out["exit_code"] = end.end.exit_code;
-  out["time_seconds"] = s.elapsed.count();
-  out["cost_usd"] = cost ? Json(cost->v) : Json(nullptr);
+  out["time_seconds"] = whole.time.count();
+  out["paused_seconds"] = whole.paused.count();
+  out["cost_usd"] = whole.cost ? Json(whole.cost->v) : Json(nullptr);
   out["steps"] = s.steps_done;
   out["step"] = {{"seconds", measured ? Json(s.step.count()) : Json(nullptr)}};
   out["samples_per_second"] = measured ? Json(s.samples_per_second.v) : Json(nullptr);
   out["loss"] = s.loss ? number(*s.loss) : Json(nullptr);
-  out["starts"] = end.end.attempts;
+  out["starts"] = whole.starts;
   out["interruptions"] = s.interruptions;
   out["checkpoint_step"] = end.checkpoint ? Json(*end.checkpoint) : Json(nullptr);
   out["forecast"] = {{"time_seconds", json_of(forecast.time_seconds)},

@@ -18,9 +18,16 @@ std::string time_of_day(std::chrono::system_clock::time_point at,
 /// At most `width` characters: what matters least is left out first.
 std::string run_line(const RunStatus& status, std::chrono::system_clock::time_point now, int width);
 
-/// The answer of the run against its forecast. `cost`: of the run, nullopt: a price is unknown.
-std::string run_summary(const RunEnd& end, const Forecast& forecast, std::optional<Usd> cost);
-std::string run_json(const RunEnd& end, const Forecast& forecast, std::optional<Usd> cost);
+/// A run from its first start on, whoever resumed it.
+struct WholeRun {
+  Seconds time{};           // in which it went on
+  Seconds paused{};         // between a stop and the start that resumed it
+  std::int64_t starts = 0;  // of its processes
+  std::optional<Usd> cost;  // nullopt: a price is unknown
+};
+/// The answer of the run against its forecast.
+std::string run_summary(const RunEnd& end, const Forecast& forecast, const WholeRun& whole);
+std::string run_json(const RunEnd& end, const Forecast& forecast, const WholeRun& whole);
 /// Below a summary: what the step's forecast rested on, where this machine was probed.
 std::string own_evidence_sentence(const OwnEvidence& evidence);
 

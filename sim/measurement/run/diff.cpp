@@ -8,6 +8,7 @@
 
 #include "sim/base/unit_text.h"
 #include "sim/measurement/run/bill.h"
+#include "sim/measurement/run/pauses.h"
 #include "sim/measurement/run/timeline.h"
 
 namespace reckon {
@@ -64,7 +65,12 @@ std::string by_how_much(Usd dearer) {
 class Differ {
  public:
   Differ(const SaidForecast& forecast, const Measurements& run)
-      : forecast_(forecast), run_(run), useful_(run.useful_steps()), steady_(steady(useful_)) {}
+      : forecast_(forecast),
+        run_(without_pauses(run)),
+        useful_(run_.useful_steps()),
+        steady_(steady(useful_)) {
+    diff_.paused = time_paused(run);
+  }
 
   RunDiff make() {
     diff_.scenario = forecast_.scenario;
@@ -265,7 +271,7 @@ class Differ {
   }
 
   const SaidForecast& forecast_;
-  const Measurements& run_;
+  const Measurements run_;
   const std::vector<StepRecord> useful_, steady_;
   StepParts said_parts_, run_parts_;
   RunDiff diff_;

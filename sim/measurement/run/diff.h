@@ -73,7 +73,8 @@ struct DiffCause {
 
 struct RunDiff {
   std::string scenario;
-  DiffRange time;                     // seconds
+  DiffRange time;                     // seconds, without `paused`
+  Seconds paused{};                   // between a stop and the start that resumed the run
   std::optional<DiffRange> cost_usd;  // nullopt: a price is unknown
   std::optional<DiffRange> goodput;  // share of the time: steps that were kept, without their input
   std::optional<DiffRange> lost_work_seconds;  // of steps that were done again

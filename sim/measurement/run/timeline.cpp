@@ -102,19 +102,4 @@ Timeline timeline_of(const Measurements& measurements) {
   return TimelineOfJob(measurements).make();
 }
 
-Seconds time_running(const Measurements& measurements) {
-  if (measurements.ends.empty()) return {};
-  const Seconds until = measurements.ends.back().at;
-  Seconds paused{}, counted{};  // counted: up to where pauses are in `paused`
-  for (const EndRecord& end : measurements.ends) {
-    const auto next = std::ranges::find_if(
-        measurements.runs, [&](const RunRecord& run) { return run.attempt > end.attempt; });
-    if (next == measurements.runs.end()) continue;
-    const Seconds begin = std::max(end.at, counted);
-    counted = std::max(counted, std::min(next->at, until));
-    paused += std::max(Seconds{0}, counted - begin);
-  }
-  return until - paused;
-}
-
 }  // namespace reckon

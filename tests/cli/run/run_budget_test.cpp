@@ -68,10 +68,17 @@ TEST_CASE("a run stops behind a checkpoint before its budget is passed, and goes
   }
   SECTION("with a larger one it goes on, and what the first part spent counts") {
     std::this_thread::sleep_for(std::chrono::seconds(4));  // longer than what is rounded up
-    BackgroundJob again(w, "job.yaml", "run", "--resume --budget 32USD" + kWithoutReplan);
+    BackgroundJob again(w, "job.yaml", "run",
+                        "--resume --budget 32USD --format json" + kWithoutReplan);
     CHECK(again.code() == kBudgetSpent);
     const Measurements all = dear_records(w, "run");
     REQUIRE(all.ends.size() == 2);
+    const auto whole = nlohmann::json::parse(again.output());
+    CHECK(whole.at("starts") == 2);
+    const double paused = whole.at("paused_seconds");
+    CHECK(paused >= 4);
+    CHECK(whole.at("time_seconds").get<double>() + paused ==
+          Approx(all.ends.back().at.count()).margin(1e-6));
     CHECK(all.ends.back().steps_done > end.steps_done);
     REQUIRE(all.ends.back().spent);
     CHECK(*all.ends.back().spent > *end.spent);

@@ -14,6 +14,33 @@ const char* const kForecast = R"({"schema_version":1,"command":"simulate","scena
  "checkpoint_save":0,"checkpoint_restore":0,"lost_work":0},
  "interruptions":{"preemption":0,"maintenance":0,"failure":0}})";
 
+/// As today's files: 2 nodes at 3 USD/h, of which half an hour at least is paid for, and 1 USD/h
+/// for the cluster. Two assumptions: one of the start, one of the step.
+std::string priced_forecast() {
+  std::string text = kForecast;
+  text.replace(text.find("\"input_seconds\":0.1"), 19,
+               "\"input_seconds\":0.1,\"exposed_input_seconds\":0.05,"
+               "\"update_seconds\":0.15");
+  text.insert(text.find("\"goodput\""), R"json(
+ "cost_usd":{"mean":0.05,"p5":0.04,"p50":0.05,"p95":0.06},
+ "node_hours":{"cpu":0.0139},
+ "cost_breakdown_usd":{"accelerators":0,"machines":0.04,"storage":0,"network":0,
+                       "management":0.01,"idle":0},
+ "rates":{"pools":[{"pool":"cpu","nodes":2,"machine_usd_per_hour":3,
+                    "accelerators_usd_per_hour":0}],
+          "management_usd_per_hour":1,"storage_usd_per_hour":0,
+          "granularity_seconds":1,"minimum_seconds":0},
+ "assumptions":[
+  {"what":"start of the framework","value":"5.00 s (2.50 s .. 10.0 s)","source":"a book",
+   "key":"job_start.framework_start","unit":"s","median":5,"low":2.5,"high":10,
+   "effects_seconds":{"initialization":7.5},"effects_usd":{"machines":0.0125}},
+  {"what":"speed of a vCPU","value":"3 GFLOP/s (2 .. 4)","source":"a fit",
+   "key":"pools.cpu.cpu_flops_per_vcpu","unit":"FLOP/s","median":3e9,"low":2e9,"high":4e9,
+   "effects_seconds":{"training":-11,"step.compute":-1.125},
+   "effects_usd":{"machines":-0.02}}],)json");
+  return text;
+}
+
 /// The same run with steps of `step` s behind `start` s, the first step twice as long.
 Measurements run_of(double start, double step) {
   Measurements m;
@@ -103,6 +130,38 @@ TEST_CASE("goodput and lost work of a run lie beside what was forecast of them")
   CHECK(!diff_run(*parse_forecast("f.json", kForecast), run, "run")->goodput);  // it did not say
 }
 
+TEST_CASE("the time between a stop and the start that resumes a run is not the run's") {
+  std::string text = priced_forecast();
+  text.insert(text.find("\"goodput\""),
+              "\"goodput_range\":{\"mean\":0.8,\"p5\":0.7,\"p50\":0.8,\"p95\":0.9},");
+  const auto forecast = parse_forecast("f.json", text);
+  REQUIRE(forecast);
+  const Measurements whole = run_of(5, 2);
+  Measurements resumed = whole;  // stopped at 13 s, behind 3 steps; resumed 100 s later
+  resumed.runs.push_back(resumed.runs[0]);
+  resumed.runs[1].attempt = 1;
+  resumed.runs[1].at = Seconds{113};
+  for (std::size_t k = 3; k < resumed.steps.size(); ++k) {
+    resumed.steps[k].attempt = 1;
+    resumed.steps[k].at += Seconds{100};
+  }
+  resumed.ends.back().at += Seconds{100};
+  resumed.ends.back().attempt = 1;
+  EndRecord stop;
+  stop.at = Seconds{13};
+  resumed.ends.insert(resumed.ends.begin(), stop);
+  const auto diff = diff_run(*forecast, resumed, "run"), same = diff_run(*forecast, whole, "run");
+  REQUIRE(diff);
+  CHECK(diff->paused == Seconds{100});
+  CHECK(same->paused == Seconds{0});
+  CHECK(diff->time.run == Approx(27));
+  CHECK(diff->within_interval());
+  CHECK(diff->goodput->run == Approx(same->goodput->run));
+  CHECK(span_of(*diff, "waiting").run.count() == Approx(0).margin(1e-9));
+  CHECK(span_of(*diff, "other").run.count() == Approx(0).margin(1e-9));
+  CHECK(diff->cost_usd->run == Approx(same->cost_usd->run));
+}
+
 TEST_CASE("the causes of a difference are told with their numbers, the largest first") {
   const auto forecast = parse_forecast("f.json", kForecast);
   const auto diff = diff_run(*forecast, run_of(1, 4), "run");  // 1 + 11 * 4 = 45 s
@@ -119,33 +178,6 @@ TEST_CASE("the causes of a difference are told with their numbers, the largest f
             "initialization: 4.00 s less than the forecast's 5.00 s"});
   CHECK_FALSE(diff->names_assumptions);  // an older file does not say what they act on
   CHECK(span_of(*diff, "step").error() == Approx(-0.5));  // forecast / run - 1
-}
-
-/// As today's files: 2 nodes at 3 USD/h, of which half an hour at least is paid for, and 1 USD/h
-/// for the cluster. Two assumptions: one of the start, one of the step.
-std::string priced_forecast() {
-  std::string text = kForecast;
-  text.replace(text.find("\"input_seconds\":0.1"), 19,
-               "\"input_seconds\":0.1,\"exposed_input_seconds\":0.05,"
-               "\"update_seconds\":0.15");
-  text.insert(text.find("\"goodput\""), R"json(
- "cost_usd":{"mean":0.05,"p5":0.04,"p50":0.05,"p95":0.06},
- "node_hours":{"cpu":0.0139},
- "cost_breakdown_usd":{"accelerators":0,"machines":0.04,"storage":0,"network":0,
-                       "management":0.01,"idle":0},
- "rates":{"pools":[{"pool":"cpu","nodes":2,"machine_usd_per_hour":3,
-                    "accelerators_usd_per_hour":0}],
-          "management_usd_per_hour":1,"storage_usd_per_hour":0,
-          "granularity_seconds":1,"minimum_seconds":0},
- "assumptions":[
-  {"what":"start of the framework","value":"5.00 s (2.50 s .. 10.0 s)","source":"a book",
-   "key":"job_start.framework_start","unit":"s","median":5,"low":2.5,"high":10,
-   "effects_seconds":{"initialization":7.5},"effects_usd":{"machines":0.0125}},
-  {"what":"speed of a vCPU","value":"3 GFLOP/s (2 .. 4)","source":"a fit",
-   "key":"pools.cpu.cpu_flops_per_vcpu","unit":"FLOP/s","median":3e9,"low":2e9,"high":4e9,
-   "effects_seconds":{"training":-11,"step.compute":-1.125},
-   "effects_usd":{"machines":-0.02}}],)json");
-  return text;
 }
 
 const DiffCause& cause_of(const RunDiff& diff, const std::string& row) {

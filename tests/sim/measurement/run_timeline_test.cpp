@@ -92,35 +92,5 @@ TEST_CASE("an attempt that did not come to its first step was starting all the t
   CHECK(timeline_of({}).spans.empty());
 }
 
-TEST_CASE("a run does not go on between its stop and the next start") {
-  const auto run_at = [](std::int64_t attempt, double at) {
-    RunRecord r;
-    r.attempt = attempt;
-    r.at = Seconds{at};
-    return r;
-  };
-  const auto end_at = [](std::int64_t attempt, double at) {
-    EndRecord e;
-    e.attempt = attempt;
-    e.at = Seconds{at};
-    return e;
-  };
-  Measurements m;
-  CHECK(time_running(m) == Seconds{0});
-  m.runs = {run_at(0, 2), run_at(1, 12)};  // between them the launcher waited
-  m.ends = {end_at(1, 20)};
-  CHECK(time_running(m) == Seconds{20});
-  m.runs.push_back(run_at(2, 1000));
-  m.ends.push_back(end_at(2, 1030));
-  CHECK(time_running(m) == Seconds{50});
-  // A start that ended without a process is in the pause.
-  m.ends.insert(m.ends.begin() + 1, end_at(1, 500));
-  CHECK(time_running(m) == Seconds{50});
-  m.runs.push_back(run_at(3, 1100));  // killed before it could record an end
-  m.runs.push_back(run_at(4, 1200));
-  m.ends.push_back(end_at(4, 1210));
-  CHECK(time_running(m) == Seconds{160});
-}
-
 }  // namespace
 }  // namespace reckon
