@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "sim/base/text/printable.h"
@@ -40,12 +39,6 @@ std::vector<std::string> wrap(std::string_view text, int width) {
   }
   if (!line.empty()) lines.push_back(line);
   return lines;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = char(std::tolower(static_cast<unsigned char>(c)));
-  return out;
 }
 
 std::string bar(double share, int width) {

@@ -10,9 +10,6 @@ namespace reckon {
 /// of its own.
 std::vector<std::string> wrap(std::string_view text, int width);
 
-/// ASCII letters in lower case.
-std::string lower_case(std::string_view text);
-
 /// "network engine fluid" of `what` "network engine"; "no network" where nothing was asked of one
 /// (kNoEngine).
 std::string engine_text(std::string_view what, std::string_view engine);

@@ -8,6 +8,7 @@
 
 #include "cli/init/init_offers.h"
 #include "sim/base/money.h"
+#include "sim/base/text/lower_case.h"
 #include "sim/base/text/yaml_writer.h"
 #include "sim/base/unit_text.h"
 #include "sim/scenario/plan.h"
@@ -33,12 +34,6 @@ std::vector<std::string> strategies_for(const Offer& offer) {
   if (offer.nodes == 1) return {"{kind: mirrored}", "{kind: sharded, zero_stage: 3}"};
   return {fmt::format("{{kind: multi_worker_mirrored, workers: {}}}", offer.nodes),
           fmt::format("{{kind: sharded, workers: {}, zero_stage: 3}}", offer.nodes)};
-}
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = char(std::tolower(static_cast<unsigned char>(c)));
-  return out;
 }
 
 /// A name of a catalog, which may be the user's own, as YAML.
@@ -119,9 +114,10 @@ std::string text_of(const InitAnswers& answers, const Draft& d, const Catalog& c
       "# here says `reckon schema`.\n",
       answers.model, duration_in_words(answers.length), what);
   out += assumed_text(answers, d);
-  out += fmt::format("name: {}\n", as_yaml(fmt::format("{}-{}-{}", lowered(answers.model),
-                                                       bare ? "cpu" : lowered(answers.accelerator),
-                                                       answers.count)));
+  out += fmt::format(
+      "name: {}\n",
+      as_yaml(fmt::format("{}-{}-{}", lower_case(answers.model),
+                          bare ? "cpu" : lower_case(answers.accelerator), answers.count)));
   out += fmt::format(
       "workload:\n"
       "  model: {}\n"

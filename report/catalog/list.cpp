@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include <fmt/format.h>
 
 #include "report/catalog/rows.h"
 #include "report/text.h"
+#include "sim/base/text/lower_case.h"
 #include "sim/catalog/operations_keys.h"
 
 namespace reckon {

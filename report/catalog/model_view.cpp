@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "report/catalog/rows.h"
 #include "report/text.h"
+#include "sim/base/text/lower_case.h"
 #include "sim/base/unit_text.h"
 #include "sim/model/zoo/zoo.h"
 

@@ -1,12 +1,12 @@
 #include "report/catalog/view.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "report/text.h"
+#include "sim/base/text/lower_case.h"
 
 namespace reckon {
 namespace {

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/text/lower_case.h"
+
 namespace reckon {
 namespace {
 
@@ -48,10 +50,7 @@ std::optional<int> value_of(std::string_view text, const FieldRange& field) {
   if (error == std::errc{} && end == text.data() + text.size())
     return value >= field.low && value <= field.high ? std::optional(value) : std::nullopt;
   if (field.names == nullptr || text.empty()) return std::nullopt;
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const auto found = std::ranges::find(*field.names, lower);
+  const auto found = std::ranges::find(*field.names, lower_case(text));
   if (found == field.names->end()) return std::nullopt;
   return static_cast<int>(found - field.names->begin());
 }

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <set>
 
+#include "sim/base/text/lower_case.h"
+
 namespace reckon {
 namespace {
 
@@ -54,10 +56,7 @@ std::string whole_number(double value) { return fmt::format("{:.0f}", std::floor
 
 /// "a100" of A100-SXM4-40.
 std::string short_name(const std::string& accelerator) {
-  std::string name = accelerator.substr(0, accelerator.find('-'));
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
+  return lower_case(accelerator.substr(0, accelerator.find('-')));
 }
 
 std::optional<std::string> not_empty(std::string text) {

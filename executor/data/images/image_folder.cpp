@@ -1,17 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "executor/data/sources.h"
+#include "sim/base/text/lower_case.h"
 
 // A folder a class, as torchvision's ImageFolder has it.
 namespace reckon::data {
 namespace {
 
 bool is_image(std::string_view name) {
-  std::string lower;
-  for (const char c : name) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string lower = lower_case(name);
   return lower.ends_with(".jpg") || lower.ends_with(".jpeg") || lower.ends_with(".png");
 }
 

@@ -3,22 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
 
 #include "sim/base/diagnostic.h"
+#include "sim/base/text/lower_case.h"
 
 namespace reckon {
 namespace {
 
 constexpr std::size_t kAll = 12;  // so many are read at a glance
 constexpr std::size_t kFew = 5;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
 
 void move_those(std::vector<std::string>& from, std::vector<std::string>& to, const auto& belongs) {
   const auto end = std::stable_partition(from.begin(), from.end(),
@@ -33,11 +27,12 @@ std::string names_like(std::string_view word, std::span<const std::string> names
                        std::string_view all_of, std::string_view list) {
   if (names.size() <= kAll) return fmt::format("{}: {}", all_of, fmt::join(names, ", "));
   std::vector<std::string> rest(names.begin(), names.end()), like;
-  const std::string wanted = lower(word);
+  const std::string wanted = lower_case(word);
   if (wanted.size() > 1) {
-    move_those(rest, like, [&](const auto& name) { return lower(name).starts_with(wanted); });
-    move_those(rest, like,
-               [&](const auto& name) { return lower(name).find(wanted) != std::string::npos; });
+    move_those(rest, like, [&](const auto& name) { return lower_case(name).starts_with(wanted); });
+    move_those(rest, like, [&](const auto& name) {
+      return lower_case(name).find(wanted) != std::string::npos;
+    });
   }
   if (like.size() > kFew) like.resize(kFew);
   while (like.size() < kFew) {

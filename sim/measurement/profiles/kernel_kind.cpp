@@ -1,7 +1,6 @@
-#include <algorithm>
 #include <array>
-#include <cctype>
 
+#include "sim/base/text/lower_case.h"
 #include "sim/measurement/profiles/profile.h"
 
 namespace reckon {
@@ -45,9 +44,7 @@ constexpr std::array kKindsOfWords{KindOfWord{"nccl", KernelKind::communication}
 
 KernelKind kernel_kind(std::string_view name) {
   constexpr std::size_t kMost = 400;  // the rest of a demangled name are its types
-  std::string lower(name.substr(0, kMost));
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return char(std::tolower(c)); });
+  const std::string lower = lower_case(name.substr(0, kMost));
   for (const KindOfWord& k : kKindsOfWords)
     if (lower.find(k.word) != std::string::npos) return k.kind;
   return KernelKind::memory;
