@@ -11,7 +11,8 @@ namespace reckon {
 ///
 /// - image_folder: a folder with one folder a class, in order of their names, at any depth .jpg,
 ///   .jpeg and .png files, as torchvision's ImageFolder
-/// - webdataset: .tar files; a sample is an image (.jpg, .jpeg, .png) and a class (.cls)
+/// - webdataset: .tar files; a sample is an image (.jpg, .jpeg, .png) and a class (.cls), in any
+/// case
 /// - tfrecord: files of TFRecords with a tf.train.Example each: image/encoded, image/class/label
 /// - megatron: NAME.bin and NAME.idx; the path is NAME, or one of the two
 /// - numpy: one .npy file with an array of tokens

@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-#include <set>
+#include <vector>
 
 #include "executor/data/shards/example.h"
+#include "executor/data/shards/shard_sets.h"
 #include "executor/data/shards/tfrecord.h"
 #include "executor/data/sources.h"
 
@@ -12,18 +11,8 @@
 namespace reckon::data {
 namespace {
 
-/// "train" of "train-00003-of-01024"; "": the name is not of that form.
-std::string set_of(const std::string& name) {
-  constexpr std::string_view kPattern = "-#####-of-#####";
-  const std::string base = name.substr(name.rfind('/') + 1);
-  if (base.size() < kPattern.size()) return "";
-  const std::size_t begin = base.size() - kPattern.size();
-  for (std::size_t k = 0; k < kPattern.size(); ++k) {
-    const char c = base[begin + k];
-    const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
-    if (kPattern[k] == '#' ? !digit : c != kPattern[k]) return "";
-  }
-  return base.substr(0, begin);
+bool is_named_as_shard(const std::string& name) {
+  return name.find("tfrecord") != std::string::npos || is_one_of_many(name);
 }
 
 class TfRecordSource final : public ImageSource {
@@ -31,19 +20,13 @@ class TfRecordSource final : public ImageSource {
   TfRecordSource(std::unique_ptr<Store> opened, const SampleFormat& format,
                  const ImageRecipe& recipe, const std::string& where)
       : ImageSource(std::move(opened), format, recipe) {
-    std::set<std::string> sets;
-    for (const StoredObject& object : store().objects()) {
-      const std::string set = set_of(object.name);
-      if (!set.empty()) sets.insert(set);
-      const bool named = object.name.find("tfrecord") != std::string::npos || !set.empty();
-      if (store().is_folder() && !named) continue;
-      for (const TfRecord& record : tf_records(store(), object))
-        entries_.push_back({&object, record});
-    }
-    if (sets.size() > 1)
-      throw DataError(fmt::format("{}: holds shards of {}: name one set, path: {}{}{}-", where,
-                                  fmt::join(sets, " and of "), where,
-                                  where.ends_with('/') ? "" : "/", *sets.begin()));
+    std::vector<const StoredObject*> shards;
+    for (const StoredObject& object : store().objects())
+      if (!store().is_folder() || is_named_as_shard(object.name)) shards.push_back(&object);
+    check_shard_sets(store(), shards, where);
+    for (const StoredObject* shard : shards)
+      for (const TfRecord& record : tf_records(store(), *shard))
+        entries_.push_back({shard, record});
     if (entries_.empty())
       throw DataError(
           fmt::format("{}: holds no records: files called ...-00000-of-00008 or "

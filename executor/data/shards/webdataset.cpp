@@ -4,8 +4,10 @@
 #include <charconv>
 #include <optional>
 
+#include "executor/data/shards/shard_sets.h"
 #include "executor/data/shards/tar.h"
 #include "executor/data/sources.h"
+#include "sim/base/text/lower_case.h"
 
 // Shards of the webdataset library: tar archives, in which the files of a sample follow each other
 // and share their names up to the first dot [webdataset, "The WebDataset Format"].
@@ -15,13 +17,13 @@ namespace {
 constexpr std::int64_t kLongestClass = 32;  // bytes of a .cls file
 
 struct MemberName {
-  std::string key, extension;
+  std::string key, extension;  // in lower case: "PNG" is "png"
 };
 MemberName parts_of(const std::string& name) {
   const std::size_t slash = name.rfind('/');
   const std::size_t dot = name.find('.', slash == std::string::npos ? 0 : slash + 1);
   if (dot == std::string::npos) return {name, ""};
-  return {name.substr(0, dot), name.substr(dot + 1)};
+  return {name.substr(0, dot), lower_case(name.substr(dot + 1))};
 }
 
 class WebDataset final : public ImageSource {
@@ -29,8 +31,11 @@ class WebDataset final : public ImageSource {
   WebDataset(std::unique_ptr<Store> opened, const SampleFormat& format, const ImageRecipe& recipe,
              const std::string& where)
       : ImageSource(std::move(opened), format, recipe) {
+    std::vector<const StoredObject*> shards;
     for (const StoredObject& object : store().objects())
-      if (object.name.ends_with(".tar")) read_shard(object);
+      if (object.name.ends_with(".tar")) shards.push_back(&object);
+    check_shard_sets(store(), shards, where);
+    for (const StoredObject* shard : shards) read_shard(*shard);
     if (entries_.empty())
       throw DataError(
           fmt::format("{}: holds no samples: .tar files are expected, with an image "

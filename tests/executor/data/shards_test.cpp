@@ -28,6 +28,10 @@ std::string content(const fs::path& archive, const data::TarMember& member) {
   file.read(text.data(), member.size);
   return text;
 }
+std::string stored_at(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 void change(const fs::path& path, std::int64_t at, char to) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   file.seekp(at);
@@ -99,6 +103,46 @@ TEST_CASE("webdataset shards: the files of a sample share their names up to the 
   const auto source = opened(spec_of(DataFormat::webdataset, folder.path / "data-001.tar"), model);
   read(*source, model, 0);
   CHECK(source->work()->read.v == double(stored("progressive.jpg").size()));
+}
+
+TEST_CASE("endings of a sample's files in a webdataset shard have any case") {
+  const Folder folder("webdataset-case");
+  folder.write("a.PNG", stored("photo.png"));
+  folder.write("a.CLS", "2");
+  folder.write("b.Jpg", stored("photo.jpg"));
+  folder.write("b.cls", "1");
+  pack(folder, "", "x.tar", "a.PNG a.CLS b.Jpg b.cls");
+  const ModelGraph model = classifier({3, 24, 24}, 3);
+  const auto source = opened(spec_of(DataFormat::webdataset, folder.path), model);
+  REQUIRE(source->samples() == 2);
+  CHECK(read(*source, model, 0).target[0] == 2);
+  CHECK(read(*source, model, 1).target[0] == 1);
+}
+
+TEST_CASE("webdataset shards of two sets are refused, those of one set in folders are not") {
+  const Folder folder("webdataset-sets");
+  const ModelGraph model = classifier({3, 24, 24}, 3);
+  folder.write("a.jpg", stored("photo.jpg"));
+  folder.write("a.cls", "1");
+  pack(folder, "", "one.tar", "a.jpg a.cls");
+  const auto said = [&](const std::string& below, std::initializer_list<const char*> shards) {
+    const std::string shard = stored_at(folder.path / "one.tar");
+    for (const char* name : shards) folder.write(below + "/" + name, shard);
+    return complaint(spec_of(DataFormat::webdataset, folder.path / below), model);
+  };
+  const std::string at = folder.path.string();
+  check_says(
+      said("two", {"train-000000.tar", "train-000001.tar", "validation-000000.tar"}),
+      {"two: holds shards of train and of validation: name one set, path: " + at + "/two/train-"});
+  CHECK(opened(spec_of(DataFormat::webdataset, folder.path / "two/train-"), model)->samples() == 2);
+  check_says(said("folders", {"train/000000.tar", "val/000000.tar"}),
+             {"holds shards of train and of val", "path: " + at + "/folders/train/"});
+  CHECK(said("numbers", {"000000.tar", "000001.tar"}).empty());
+  CHECK(said("names", {"a.tar", "b.tar"}).empty());
+  CHECK(said("shared-out", {"part-0/shard-0.tar", "part-1/shard-1.tar"}).empty());
+  check_says(said("lacks", {"train-00001-of-00003.tar"}),
+             {"2 of the 3 shards of train are missing: train-00000-of-00003.tar, "
+              "train-00002-of-00003.tar\n"});
 }
 
 TEST_CASE("damaged webdataset shards are named with the byte") {
@@ -192,6 +236,34 @@ TEST_CASE("TFRecord shards: a folder, a file, or how their names begin") {
   const Folder other("tfrecord-none");
   other.write("data.bin", "");
   check_says(complaint(spec_of(DataFormat::tfrecord, other.path), model), {"holds no records"});
+}
+
+TEST_CASE("a TFRecord set that lacks shards is refused unless the path names shards") {
+  const Folder folder("tfrecord-lacks");
+  const ModelGraph model = classifier({3, 24, 24}, 3);
+  const std::string shard = record(example(stored("photo.jpg"), 1));
+  const DataSpec all = spec_of(DataFormat::tfrecord, folder.path);
+  folder.write("train-00001-of-00008", shard);
+  check_says(complaint(all, model),
+             {"7 of the 8 shards of train are missing: train-00000-of-00008, "
+              "train-00002-of-00008, train-00003-of-00008, ...\n",
+              "path: " + folder.path.string() + "/train-0"});
+  check_says(complaint(spec_of(DataFormat::tfrecord, folder.path / "train-"), model),
+             {"7 of the 8 shards", "path: " + folder.path.string() + "/train-0"});
+  for (const char* named : {"train-00001-of-00008", "train-0", "train-00001"})
+    CHECK(opened(spec_of(DataFormat::tfrecord, folder.path / named), model)->samples() == 1);
+  for (const char* k : {"0", "2", "3", "4", "5", "6"})
+    folder.write(std::string("train-0000") + k + "-of-00008", shard);
+  check_says(complaint(all, model),
+             {"1 of the 8 shards of train is missing: train-00007-of-00008\n"});
+  folder.write("train-00007-of-00008", shard);
+  CHECK(opened(all, model)->samples() == 8);
+  folder.write("train-00000-of-00001", shard);
+  check_says(complaint(all, model), {"the shards of train are 1 and 8 by their names"});
+  const Folder other("tfrecord-endings");
+  other.write("mnist.tfrecord-00000-of-00002", shard);
+  check_says(complaint(spec_of(DataFormat::tfrecord, other.path), model),
+             {"of mnist.tfrecord is missing: mnist.tfrecord-00001-of-00002\n"});
 }
 
 TEST_CASE("damaged TFRecord shards are named with the byte, records may be left out") {
