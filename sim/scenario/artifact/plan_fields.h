@@ -50,7 +50,7 @@ RECKON_FIELDS(DataSpec, format, path, endpoint, crop, resize, flip, damaged)
 RECKON_FIELDS(JobResidual, step_spread, memory_mean, memory_deviation)
 RECKON_FIELDS(PlannedWorkload, name, path, same_as, submit, model, dataset, precision, stack,
               fp32_gradients, stage_blocks, stage_pools, optimizer, optimizer_settings, data,
-              global_batch, total_samples, convergence, samples_factor, steps,
+              global_batch, total_samples, epochs, convergence, samples_factor, steps,
               evaluate_every_epochs, evaluations, strategy, checkpoint, restart, zipf_exponent,
               residual)
 

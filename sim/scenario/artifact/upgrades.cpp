@@ -159,7 +159,8 @@ void add_currencies_of_expectations(Json& artifact) {
     if (e.is_object()) e["currency"] = "";
 }
 
-/// All stages of a pipeline ran on all pools, and all jobs had the first one's residual.
+/// All stages of a pipeline ran on all pools, all jobs had the first one's residual, and nobody
+/// knew whether a length was said in epochs.
 void add_fields_of_jobs(Json& artifact) {
   if (!artifact.is_object() || !artifact.contains("plan")) return;
   Json& plan = artifact["plan"];
@@ -168,6 +169,7 @@ void add_fields_of_jobs(Json& artifact) {
     if (!job.is_object()) continue;
     job["stage_pools"] = Json::array();
     job["residual"] = Json();
+    job["epochs"] = 0.0;
   }
 }
 

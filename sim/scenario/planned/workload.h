@@ -132,6 +132,9 @@ struct JobResidual {
   double memory_mean = 0, memory_deviation = 0;  // FrameworkRules'; of ln
 };
 
+/// The data set's name where the scenario says its size itself.
+inline constexpr std::string_view kGivenDataset = "given";
+
 struct PlannedWorkload {
   std::string name;                    // of the job
   std::string path = "workload";       // where the scenario has it: "jobs.a.workload"
@@ -154,7 +157,8 @@ struct PlannedWorkload {
   /// Samples of one optimizer step, all workers. What it holds beyond one pass of all copies
   /// (strategy.layout.micro_batch) is accumulated before the update.
   std::int64_t global_batch = 1;
-  double total_samples = 0;                // to train on
+  double total_samples = 0;  // to train on
+  double epochs = 0;         // the same, where the scenario says it so; 0: it does not
   std::optional<Convergence> convergence;  // training to an accuracy: total_samples by the batch
   /// Samples that a run to an accuracy needs over total_samples; 1 and certain for other lengths.
   Fact<double> samples_factor{1.0};

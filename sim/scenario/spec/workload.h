@@ -56,6 +56,7 @@ struct DatasetByName {
 struct DatasetInline {
   double samples = 0;
   Bytes bytes_per_sample{};
+  Seconds decode{};  // of one vCPU, a sample
 };
 using DatasetSpec = std::variant<DatasetByName, DatasetInline>;
 

@@ -56,6 +56,8 @@ const Fields<DatasetInline>& dataset_fields() {
                             "Samples of one epoch.", "1281167")),
       required(number_field("bytes_per_sample", &DatasetInline::bytes_per_sample,
                             above_zero(Form::Kind::bytes, 1e15), "As stored and read.", "110kB")),
+      number_field("decode", &DatasetInline::decode, duration_from_zero(),
+                   "CPU time of one vCPU to decode and augment a sample; default: 0.", "8ms"),
   };
   return table;
 }

@@ -67,6 +67,26 @@ TEST_CASE("what the optimizer is not told follows the model's family") {
   CHECK(text.optimizer_settings.final_fraction == 0.1);
 }
 
+TEST_CASE("a data set of one's own may say what decoding a sample takes") {
+  const std::string job =
+      "  model: resnet50_v1_5\n  train: {epochs: 3}\n  batch_per_accelerator: 64\n";
+  const PlannedWorkload own =
+      job_of(job + "  dataset: {samples: 1000, bytes_per_sample: 110kB, decode: 8ms}\n");
+  CHECK(own.dataset.decode_cpu_seconds.value == 0.008);
+  CHECK(own.epochs == 3);
+  CHECK(own.total_samples == 3000);
+  const PlannedWorkload silent =
+      job_of(job + "  dataset: {samples: 1000, bytes_per_sample: 110kB}\n");
+  CHECK(silent.dataset.decode_cpu_seconds.value == 0);
+  CHECK(job_of(kImages).epochs == 0);
+  CHECK_THAT(
+      training_errors(job + "  dataset: {samples: 1000, bytes_per_sample: 110kB, decod: 8ms}\n"),
+      Catch::Matchers::Contains("did you mean 'decode'?"));
+  CHECK_THAT(
+      training_errors(job + "  dataset: {samples: 1000, bytes_per_sample: 110kB, decode: 8}\n"),
+      Catch::Matchers::Contains("'8' has no unit"));
+}
+
 TEST_CASE("encoded images say how they are cut, and data in a store where it is") {
   const DataSpec data =
       job_of(kImages +

@@ -19,9 +19,10 @@ std::optional<Dataset> resolve_dataset(Draft& draft, const WorkloadSpec& workloa
   }
   if (const auto* given = std::get_if<DatasetInline>(&*workload.dataset)) {
     Dataset dataset;
-    dataset.name = "given";
+    dataset.name = kGivenDataset;
     dataset.samples = Fact<Samples>{Samples{given->samples}};
     dataset.bytes_per_sample = Fact<Bytes>{given->bytes_per_sample};
+    dataset.decode_cpu_seconds = Fact<double>{given->decode.count()};
     if (model != nullptr) dataset.unit = model->sample_unit();
     return dataset;
   }
@@ -193,6 +194,7 @@ bool resolve_target(Draft& draft, PlannedWorkload& job, const TrainLength& train
 void resolve_train(Draft& draft, PlannedWorkload& job, const TrainLength& train) {
   switch (train.unit) {
     case TrainLength::Unit::epochs:
+      job.epochs = train.amount;
       job.total_samples = train.amount * job.dataset.samples.value.v;
       break;
     case TrainLength::Unit::samples:
