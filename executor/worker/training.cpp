@@ -24,6 +24,7 @@
 #include "executor/train/stop_signal.h"
 #include "executor/worker/compute.h"
 #include "executor/worker/meeting.h"
+#include "executor/worker/passes.h"
 #include "executor/worker/server.h"
 #include "executor/worker/session.h"
 #include "sim/base/standard_streams.h"
@@ -339,6 +340,9 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
   const auto source =
       open_samples(data, loaded.directory, job.model, plan.seed,
                    static_cast<std::int64_t>(job.dataset.samples.value.v), job.zipf_exponent.value);
+  if (const std::string why = why_other_epochs(job, *source, data.path);
+      !why.empty() && me.rank == 0)
+    print_error(fmt::format("reckon-worker: warning: {}\n", why));
 
   const std::optional<JobSecret> secret = secret_of(options, me);  // before files are touched
   const RunEnvironment environment = RunEnvironment::read();

@@ -71,6 +71,34 @@ TEST_CASE("a worker trains on a folder of images, and records what reading and d
   CHECK(read_all(w.path("other/model.safetensors")) != bits);
 }
 
+TEST_CASE("a length in epochs over data of another size is warned of, one in steps is not") {
+  const Workspace w;
+  write_photos(w);
+  const std::string steps = photo_plan("{format: image_folder, path: photos}");
+  const auto with = [&](const std::string& from, const std::string& to, std::string plan) {
+    plan.replace(plan.find(from), from.size(), to);
+    return plan;
+  };
+  const std::string other = with("samples: 6,", "samples: 60,", steps);
+  w.write("steps.yaml", other);
+  CHECK(w.run_shell(kWorker + "steps.yaml --out steps").err == "");
+  w.write("epochs.yaml", with("{steps: 8}", "{epochs: 0.5}", other));
+  const Output warned = w.run_shell(kWorker + "epochs.yaml --out epochs");
+  CHECK(warned.code == 0);
+  CHECK(warned.err ==
+        "reckon-worker: warning: photos holds 6 samples, the plan's dataset 60: its 0.5 epochs are "
+        "5 passes over them (--set workload.dataset.samples=6)\n");
+  const Output mended =
+      w.run_shell(kWorker + "epochs.yaml --out mended --set workload.dataset.samples=6");
+  CHECK(mended.code == 0);
+  CHECK(mended.err == "");
+  const std::string size = "{samples: 60, bytes_per_sample: 1kB}";
+  w.write("named.yaml", with("{steps: 8}", "{epochs: 1e-4}", with(size, "cifar10", other)));
+  const Output named = w.run_shell(kWorker + "named.yaml --out named");
+  CHECK(contains(named.err, "photos holds 6 samples, the plan's dataset 50000: its 0.0001 epochs"));
+  CHECK(contains(named.err, "(workload: {dataset: {samples: 6, bytes_per_sample: 3073B}})"));
+}
+
 TEST_CASE("two ranks share out the images of one") {
   const Workspace w;
   write_photos(w);

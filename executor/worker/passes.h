@@ -1,0 +1,14 @@
+#pragma once
+#include <string>
+
+#include "executor/train/data/source.h"
+#include "sim/scenario/planned/workload.h"
+
+namespace reckon::worker {
+
+/// Where the length is said in epochs and the data has other samples than the plan counts an epoch
+/// by: both, and what to do. "": it is as planned. `where`: the data's location.
+std::string why_other_epochs(const PlannedWorkload& job, const DataSource& source,
+                             const std::string& where);
+
+}  // namespace reckon::worker
