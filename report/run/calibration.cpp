@@ -18,6 +18,11 @@ std::string parameter_range(const ParameterValue& v, const std::string& unit) {
 
 std::string percent_changed(double ratio) { return fmt::format("{:+.1f} %", 100 * (ratio - 1)); }
 
+/// "-": it was 0.
+std::string changed(double now, double before) {
+  return before > 0 ? percent_changed(now / before) : "-";
+}
+
 Json json_of_value(const ParameterValue& v) {
   return {{"value", number(v.value)}, {"low", number(v.low)}, {"high", number(v.high)}};
 }
@@ -51,6 +56,13 @@ std::string own_runs_text(const Calibration& c) {
   return "\nRuns of one's own, evidence beside the published ones (source: own)\n" + table.text();
 }
 
+std::string own_data_text(const Calibration& c) {
+  if (c.own_data.empty()) return "";
+  std::string text = "\nFor the scenario: what was measured of its data (workload.dataset)\n";
+  for (const OwnData& d : c.own_data) text += fmt::format("  {}: {}\n", d.name, to_text(d));
+  return text;
+}
+
 }  // namespace
 
 std::string calibration_table(const Calibration& c, int width) {
@@ -60,7 +72,7 @@ std::string calibration_table(const Calibration& c, int width) {
   for (const Correction& x : c.corrections)
     corrections.row({x.parameter, parameter_range(x.catalog, x.unit),
                      parameter_range(x.calibrated, x.unit),
-                     percent_changed(x.calibrated.value / x.catalog.value)});
+                     changed(x.calibrated.value, x.catalog.value)});
   out += c.corrections.empty() ? "  none\n" : corrections.text();
   Columns rows;
   rows.row({"", "measured", "before", "after", "error before", "after"});
@@ -69,7 +81,7 @@ std::string calibration_table(const Calibration& c, int width) {
               format_in_unit(r.after, r.unit), percent_changed(r.before / r.measured),
               percent_changed(r.after / r.measured)});
   if (!c.rows.empty()) out += "\nForecasts of what was measured\n" + rows.text();
-  out += own_runs_text(c) + waiting(c) + held_out(c.held_out);
+  out += own_data_text(c) + own_runs_text(c) + waiting(c) + held_out(c.held_out);
   if (!c.warnings.empty()) out += "\nWarnings\n";
   for (const std::string& warning : c.warnings) {
     const char* lead = "  - ";
@@ -111,6 +123,13 @@ std::string calibration_json(const Calibration& c, std::span<const ProfiledFile>
                                {"modelled_step_seconds", number(r.modelled_seconds)},
                                {"standard_error_of_log", number(r.noise)},
                                {"steps", r.steps}});
+  out["own_data"] = Json::array();
+  for (const OwnData& d : c.own_data)
+    out["own_data"].push_back({{"name", d.name},
+                               {"samples", number(d.samples)},
+                               {"bytes_per_sample", number(d.bytes)},
+                               {"decode_cpu_seconds", number(d.decode_seconds)},
+                               {"dataset", to_text(d)}});
   out["waiting_times"] = Json::array();
   for (const WaitingTimes& w : c.waiting_times) {
     Json families = Json::array();

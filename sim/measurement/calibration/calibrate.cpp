@@ -9,6 +9,7 @@
 
 #include "sim/accuracy/plan_evidence.h"
 #include "sim/base/unit_text.h"
+#include "sim/measurement/calibration/calibrate_input.h"
 #include "sim/measurement/calibration/calibrate_waits.h"
 #include "sim/measurement/calibration/calibration_fit.h"
 #include "sim/scenario/resolve/one_worker.h"
@@ -59,7 +60,9 @@ std::vector<std::string> telling_rows(const MapFit& fit, std::span<const FitRow>
 
 class Calibrator {
  public:
-  Calibrator(CalibrationModel& model, const Catalog& catalog) : model_(model) {
+  /// `said`: logarithms of the forecasts of the model's rows before anything was measured.
+  Calibrator(CalibrationModel& model, Eigen::VectorXd said, const Catalog& catalog)
+      : model_(model), said_(std::move(said)) {
     result_.catalog_digest = catalog.digest;
   }
 
@@ -104,7 +107,6 @@ class Calibrator {
   }
 
   void add_rows() {
-    const Eigen::VectorXd said = model_.forecasts(model_.rows(), model_.priors());
     const Eigen::VectorXd says = model_.forecasts(model_.rows(), fit_.x);
     for (std::size_t i = 0; i < model_.rows().size(); ++i) {
       const FitRow& row = model_.rows()[i];
@@ -114,7 +116,7 @@ class Calibrator {
                                           ? unit_of_parameter(row.measured.parameter)
                                           : std::string(unit_of(row.measured.what)),
                               .measured = row.measured.value,
-                              .before = std::exp(said[at]),
+                              .before = std::exp(said_[at]),
                               .after = std::exp(says[at]),
                               .values = row.measured.values});
     }
@@ -160,6 +162,7 @@ class Calibrator {
   }
 
   CalibrationModel& model_;
+  Eigen::VectorXd said_;
   MapFit fit_;
   Calibration result_;
 };
@@ -222,13 +225,24 @@ std::vector<OwnRow> take_own_rows(std::vector<MeasuredRun>& runs, const Catalog&
   return rows;
 }
 
+/// Logarithms of what the catalog says of the rows, whose runs are those of `runs`, by the
+/// scenarios of `given`.
+Eigen::VectorXd forecasts_before(std::vector<FitRow> rows, const std::vector<MeasuredRun>& runs,
+                                 std::span<const MeasuredRun> given, const Catalog& catalog,
+                                 const NetworkModel& network) {
+  for (FitRow& row : rows) row.run = &given[static_cast<std::size_t>(row.run - runs.data())];
+  return CalibrationModel(catalog, network).forecasts(rows, {});
+}
+
 }  // namespace
 
 Expected<Calibration> calibrate(std::span<const MeasuredRun> given, const Catalog& catalog,
                                 const NetworkModel& network) {
   std::vector<MeasuredRun> runs(given.begin(), given.end());
-  std::vector<OwnRow> own = take_own_rows(runs, catalog, network);
-  CalibrationModel model(catalog, network);
+  Catalog with_input = catalog;
+  MeasuredInput input = take_input(runs, with_input);
+  std::vector<OwnRow> own = take_own_rows(runs, with_input, network);
+  CalibrationModel model(with_input, network);
   Diagnostics problems;
   for (const MeasuredRun& run : runs) {
     const Diagnostics found = model.add(run);
@@ -236,14 +250,18 @@ Expected<Calibration> calibrate(std::span<const MeasuredRun> given, const Catalo
   }
   const bool waited =
       std::any_of(runs.begin(), runs.end(), [](const MeasuredRun& r) { return !r.waits.empty(); });
-  if (problems.empty() && model.rows().empty() && !waited && own.empty())
+  if (problems.empty() && model.rows().empty() && !waited && own.empty() && input.empty())
     problems.push_back({Severity::error,
                         {runs.empty() ? std::string() : runs.front().file},
                         "no measurement of anything that the forecast uses",
                         "steps at steady state are needed: let it run for longer"});
   if (!problems.empty()) return tl::unexpected(std::move(problems));
   model.find_parameters();
-  Calibration result = Calibrator(model, catalog).make();
+  Eigen::VectorXd said = forecasts_before(model.rows(), runs, given, catalog, network);
+  Calibration result = Calibrator(model, std::move(said), catalog).make();
+  for (Correction& correction : input.corrections) add_alone(result, std::move(correction));
+  result.rows.insert(result.rows.end(), input.rows.begin(), input.rows.end());
+  result.own_data = std::move(input.own_data);
   calibrate_waits(runs, catalog, result);
   if (model.rows().empty() && !own.empty())
     result.held_out.how = "nothing: the steps are evidence, no number of the catalog is corrected";

@@ -55,18 +55,6 @@ WaitingTimes described(const std::string& what, const Group& group,
   return w;
 }
 
-/// The corrections' covariance with one more that depends on no other.
-void add_alone(Calibration& result, Correction correction) {
-  const std::size_t before = result.corrections.size(), after = before + 1;
-  std::vector<double> covariance(after * after, 0);
-  for (std::size_t a = 0; a < before; ++a)
-    for (std::size_t b = 0; b < before; ++b)
-      covariance[a * after + b] = result.covariance[a * before + b];
-  covariance.back() = correction.standard_error * correction.standard_error;
-  result.covariance = std::move(covariance);
-  result.corrections.push_back(std::move(correction));
-}
-
 /// Forecasts draw the time until a node is taken back from an exponential law.
 void warn_of_law(const WaitingTimes& waits, Calibration& result) {
   const auto exponential =

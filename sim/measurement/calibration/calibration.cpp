@@ -6,6 +6,33 @@
 #include <cmath>
 
 namespace reckon {
+namespace {
+
+std::string text_of_duration(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.4g}us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.4g}ms", seconds * 1e3);
+  return fmt::format("{:.4g}s", seconds);
+}
+
+}  // namespace
+
+std::string to_text(const OwnData& data) {
+  std::string text = fmt::format("dataset: {{samples: {:.15g}, bytes_per_sample: {:.0f}B",
+                                 data.samples, std::max(1.0, data.bytes));
+  if (data.decode_seconds > 0) text += ", decode: " + text_of_duration(data.decode_seconds);
+  return text + "}";
+}
+
+void add_alone(Calibration& calibration, Correction correction) {
+  const std::size_t before = calibration.corrections.size(), after = before + 1;
+  std::vector<double> covariance(after * after, 0);
+  for (std::size_t a = 0; a < before; ++a)
+    for (std::size_t b = 0; b < before; ++b)
+      covariance[a * after + b] = calibration.covariance[a * before + b];
+  covariance.back() = correction.standard_error * correction.standard_error;
+  calibration.covariance = std::move(covariance);
+  calibration.corrections.push_back(std::move(correction));
+}
 
 Diagnostics lay_over(Catalog& catalog, const Calibration& calibration) {
   Diagnostics problems;

@@ -47,6 +47,16 @@ struct CalibratedRow {
   int values = 0;  // steps, saves, ... behind it
 };
 
+/// What a run measured of data whose size its scenario says itself: for that scenario to say.
+struct OwnData {
+  std::string name;           // of the run
+  double samples = 0;         // as the scenario has it
+  double bytes = 0;           // of a sample, as stored
+  double decode_seconds = 0;  // of one vCPU, a sample; 0: not measured
+};
+/// "dataset: {samples: 400, bytes_per_sample: 5786B, decode: 1.2ms}", for the scenario's workload.
+std::string to_text(const OwnData& data);
+
 struct HeldOut {
   std::string how;  // "each of 3 configurations in turn", "the second half of the steps"
   int rows = 0;
@@ -68,9 +78,13 @@ struct Calibration {
   /// Steps on accelerators that published runs tell of: no number of the catalog is corrected by
   /// them, they are evidence beside those (sim/accuracy/evidence/evidence.h).
   std::vector<OwnRow> own_runs;
+  std::vector<OwnData> own_data;
   HeldOut held_out;
   std::vector<std::string> warnings;
 };
+
+/// One more correction that depends on no other.
+void add_alone(Calibration& calibration, Correction correction);
 
 /// As a YAML document with a comment on top that says what it is.
 std::string to_yaml(const Calibration& calibration);

@@ -74,6 +74,13 @@ void for_each_key(OwnRow& r, F&& f) {
   f("steps", r.steps);
 }
 template <class F>
+void for_each_key(OwnData& d, F&& f) {
+  f("name", d.name);
+  f("samples", d.samples);
+  f("bytes_per_sample", d.bytes);
+  f("decode_cpu_seconds", d.decode_seconds);
+}
+template <class F>
 void for_each_key(HeldOut& h, F&& f) {
   f("how", h.how);
   f("rows", h.rows);
@@ -97,10 +104,12 @@ void for_each_key(Document& c, F&& f) {
   f("waiting_times", c.waiting_times);
   f("rows", c.rows);
   f("own_runs", c.own_runs);
+  f("own_data", c.own_data);
 }
 /// A file of before there were such rows has no list of them.
 template <class T>
-constexpr bool kMayBeAbsent = std::is_same_v<T, std::vector<OwnRow>>;
+constexpr bool kMayBeAbsent =
+    std::is_same_v<T, std::vector<OwnRow>> || std::is_same_v<T, std::vector<OwnData>>;
 
 // ---- writing
 

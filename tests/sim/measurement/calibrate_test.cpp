@@ -1,14 +1,14 @@
-#include "sim/measurement/calibration/calibrate.h"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
 
-#include "sim/scenario/yaml/scenario_yaml.h"
-#include "support/shipped_catalog.h"
+#include "sim/measurement/calibrations.h"
 
 namespace reckon {
 namespace {
+
+using test::correction_of;
+using test::step_of;
 
 const Catalog& catalog() { return test::shipped_catalog(); }
 
@@ -51,11 +51,6 @@ ScenarioFile scenario(const std::string& model, int batch) {
   return parse_scenario(text, "test.yaml").value();
 }
 
-StepEstimate step_of(const ScenarioFile& file, const Catalog& c) {
-  const Plan plan = make_plan(file, c).value();
-  return estimate_step(plan, plan.jobs.front(), *make_fluid_network());
-}
-
 /// What a machine of catalog `c` would measure, `factor` times as slow, each number with `error`.
 MeasuredRun run_on(const Catalog& c, const std::string& model, int batch, double error = 0.01,
                    double factor = 1) {
@@ -66,12 +61,6 @@ MeasuredRun run_on(const Catalog& c, const std::string& model, int batch, double
   run.quantities = {{Measured::step, factor * step.step.count(), error, 100},
                     {Measured::compute, factor * step.compute.count(), error, 100}};
   return run;
-}
-
-const Correction* correction_of(const Calibration& c, const std::string& parameter) {
-  for (const Correction& x : c.corrections)
-    if (x.parameter == parameter) return &x;
-  return nullptr;
 }
 
 double error_of(const ScenarioFile& file, const Catalog& c) {

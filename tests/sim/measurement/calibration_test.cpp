@@ -59,6 +59,21 @@ TEST_CASE("an overlay is read back as it was written") {
   CHECK(read->waiting_times[0].families[0].family == "lognormal");
 }
 
+TEST_CASE("what was measured of one's own data is read back, and is a line of the scenario") {
+  Calibration c = example();
+  CHECK(to_yaml(c).find("own_data") == std::string::npos);
+  c.own_data = {{.name = "mine", .samples = 36, .bytes = 5786.4, .decode_seconds = 0.0021345}};
+  const auto read = parse_calibration("calibration.yaml", to_yaml(c));
+  REQUIRE(read);
+  CHECK(to_yaml(*read) == to_yaml(c));
+  CHECK(to_text(read->own_data.at(0)) ==
+        "dataset: {samples: 36, bytes_per_sample: 5786B, decode: 2.135ms}");
+  CHECK(to_text(OwnData{.samples = 1281167, .bytes = 110e3, .decode_seconds = 5e-7}) ==
+        "dataset: {samples: 1281167, bytes_per_sample: 110000B, decode: 0.5us}");
+  CHECK(to_text(OwnData{.samples = 2, .bytes = 8e9}) ==
+        "dataset: {samples: 2, bytes_per_sample: 8000000000B}");
+}
+
 TEST_CASE("rows of one's own are read back, and a file of before there were any is read too") {
   Calibration c = example();
   CHECK(to_yaml(c).find("own_runs") == std::string::npos);
