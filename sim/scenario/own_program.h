@@ -12,7 +12,8 @@ inline constexpr const char* kOwnDeviceStack = "reckon-cuda";
 /// says: it decides in how many bytes ranks exchange what (sim/step/element_sizes.h); speeds stay
 /// those of the scenario's stack. It makes no evaluation passes.
 void run_by_own_program(Plan& plan);
-/// What of the plan reckon-worker leaves out, which changes nothing of what is trained; "": nothing.
+/// What of the plan reckon-worker leaves out, which changes nothing of what is trained; "":
+/// nothing.
 std::string left_out_by_own_program(const Plan& plan);
 
 }  // namespace reckon
