@@ -5,7 +5,6 @@
 #include "executor/train/checkpoint/checkpoint_shard.h"
 #include "executor/train/recipe/training_recipe.h"
 #include "sim/scenario/artifact/artifact.h"
-#include "sim/scenario/restart.h"
 
 namespace reckon::worker {
 namespace {

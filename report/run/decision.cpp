@@ -44,8 +44,9 @@ std::string decision_line(const DecisionRecord& d, const planner::RunLimits& lim
   const std::string of = limit_words(limits, begin, now);
   const std::string missed = fmt::format("{} to miss {}: ", chance_text(d.kept_miss), of);
   if (d.what.empty()) return missed + "no other number of workers and no other layout helps";
-  return fmt::format("{}{} from the next checkpoint: {} {} likely{}", missed, d.what, of,
-                     chance_text(1 - d.miss.value_or(0)), more_text(d));
+  const std::string then = fmt::format("{}{} from the next checkpoint", missed, d.what);
+  if (!d.miss) return then;  // nobody forecast it
+  return fmt::format("{}: {} {} likely{}", then, of, chance_text(1 - *d.miss), more_text(d));
 }
 
 }  // namespace reckon

@@ -9,8 +9,15 @@ using namespace reckon::test;
 
 namespace {
 
+const std::string kTwoNodes =
+    "cluster:\n"
+    "  provider: on_premises\n"
+    "  pools:\n"
+    "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: 2}\n"
+    "forecast: {replications: 20}\n";
+
 /// 1,600 samples in batches of 16 on CPUs.
-const char* const kTrialJob =
+const std::string kTrialJob =
     "name: prices\n"
     "workload:\n"
     "  model: mlp_boston_housing\n"
@@ -19,12 +26,8 @@ const char* const kTrialJob =
     "  precision: fp32\n"
     "  batch_per_accelerator: 16\n"
     "  strategy: {kind: multi_worker_mirrored, workers: 2}\n"
-    "  checkpoint: {interval: none}\n"
-    "cluster:\n"
-    "  provider: on_premises\n"
-    "  pools:\n"
-    "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: 2}\n"
-    "forecast: {replications: 20}\n";
+    "  checkpoint: {interval: none}\n" +
+    kTwoNodes;
 
 const std::string kCommand =
     "--container-command 'i=0; while :; do i=$((i+1)); echo \"step $i loss 0.5 - 250ms/step\"; "
@@ -43,12 +46,8 @@ std::string layouts_job(const std::string& strategy) {
          "  strategy: " +
          strategy +
          "\n"
-         "  checkpoint: {interval: none}\n"
-         "cluster:\n"
-         "  provider: on_premises\n"
-         "  pools:\n"
-         "    - {name: here, machine: {vcpu: 1, memory: 2GiB, network: 10Gbps}, nodes: 2}\n"
-         "forecast: {replications: 20}\n";
+         "  checkpoint: {interval: none}\n" +
+         kTwoNodes;
 }
 
 }  // namespace

@@ -86,3 +86,18 @@ TEST_CASE("who waits for the others ends when it is told to") {
       CHECK(out.code == 75);
     }
 }
+
+TEST_CASE("a second Ctrl-C ends a rank whose step waits for one that does not answer") {
+  const Workspace w;
+  w.write("plan.yaml", small_plan(kRecords, kTwoWorkersByHand, 2));
+  const std::string common = kWorker + "plan.yaml --set workload.train.steps=1000000 --workers 2 " +
+                             "--threads 1 --out run" + meeting_point(w);
+  const Output out = w.run_shell(
+      common + " --rank 1 > /dev/null 2>&1 & other=$!; " + common +
+      " --rank 0 > /dev/null 2>&1 & first=$!; " + until_steps_of(0) +
+      "kill -STOP $other; sleep 0.5; kill -INT $first; sleep 0.5; kill -0 $first && "
+      "echo waits; kill -INT $first; wait $first; code=$?; kill -KILL $other; exit $code");
+  INFO(out.err);
+  CHECK(out.out == "waits\n");
+  CHECK(out.code == 130);
+}
