@@ -30,6 +30,7 @@ bool WatchedRun::on_record(int rank, std::string_view line) {
   for (const RunRecord& r : parsed->runs) take(rank, r);
   for (const ChangeRecord& r : parsed->changes) take(rank, r);
   for (const CheckpointRecord& r : parsed->checkpoints) take(rank, r);
+  for (const EvaluationRecord& r : parsed->evaluations) take(rank, r);
   for (const StepRecord& r : parsed->steps) take(rank, r);
   return true;
 }
@@ -45,7 +46,7 @@ void WatchedRun::take(int rank, const MeasurementRecord& record) {
   if (!keep(record)) return;
   if (const auto* run = std::get_if<RunRecord>(&record)) on_start(*run);
   const auto* saved = std::get_if<CheckpointRecord>(&record);
-  if (saved != nullptr) steps_.lives();
+  if (saved != nullptr || std::holds_alternative<EvaluationRecord>(record)) steps_.lives();
   const bool of_all = foreign_ || rank == 0;
   if (saved != nullptr && saved->action == CheckpointAction::save && of_all) {
     checkpoint_ = saved->step;

@@ -194,7 +194,8 @@ class Gang {
 
   static bool takes_its_time(const Watched& m) {
     return !m.last || m.last->phase == ProgressPhase::starting ||
-           m.last->phase == ProgressPhase::restoring || m.last->phase == ProgressPhase::saving;
+           m.last->phase == ProgressPhase::restoring ||
+           m.last->phase == ProgressPhase::evaluating || m.last->phase == ProgressPhase::saving;
   }
 
   Seconds limit_of(const Watched& m) const {

@@ -7,7 +7,6 @@ namespace reckon {
 PassTimes StepRuntime::run_passes(const StepPasses& passes) {
   PassTimes times;
   const auto exchanging = [&] { return times.add(take_exchanged()); };
-  take_exchanged();  // of evaluations
   Lap lap;
   begin_step();
   times.backward += lap.next();
@@ -30,6 +29,14 @@ PassTimes StepRuntime::run_passes(const StepPasses& passes) {
     times.waited += waited_backward;
   }
   return times;
+}
+
+double StepRuntime::evaluate(const StepPasses& passes) {
+  double loss = 0;
+  for (std::int64_t k = 0; k < passes.count; ++k)
+    loss += forward(passes.load(), passes.position(k), false) / static_cast<double>(passes.count);
+  take_exchanged();  // no step's
+  return loss;
 }
 
 }  // namespace reckon

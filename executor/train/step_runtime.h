@@ -80,6 +80,11 @@ class StepRuntime {
   /// micro-batch.
   virtual PassTimes run_passes(const StepPasses& passes);
 
+  /// Passes without a gradient, of micro-batches that nothing is learned from: PassTimes::loss.
+  /// Of a pipeline their count is a multiple of passes_together().
+  virtual double evaluate(const StepPasses& passes);
+  virtual std::int64_t passes_together() const { return 1; }
+
   /// The parameters, layout().count, and the statistics, on the host. Between to_host() and the
   /// next step they are the current ones; to_device() makes what was written there current.
   virtual std::span<float> values() = 0;

@@ -46,9 +46,12 @@ RankShare uneven_share(const PlannedWorkload& job, int rank, int workers, std::i
 RankShare share_of(const PlannedWorkload& job, int rank, int workers, std::int64_t pass) {
   const int useful = workers - job.strategy.backup_workers() * ranks_of_worker(job.strategy);
   const std::int64_t own = job.global_batch / useful;
+  RankShare share{.global_batch = own * workers, .first_of_step = rank * own, .own = own};
   if (own * useful != job.global_batch || own % pass != 0)
-    return uneven_share(job, rank, workers, pass);
-  return {.global_batch = own * workers, .first_of_step = rank * own, .own = own};
+    share = uneven_share(job, rank, workers, pass);
+  share.part = rank;
+  share.parts = workers;
+  return share;
 }
 
 Trainer::Trainer(const ModelGraph& model, TrainerOptions options, const DataSource& data,
@@ -225,8 +228,9 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
   std::shared_ptr<void> in_place;  // the loader's memory, and let go before it
   std::int64_t loaded = -1;        // the step whose samples come next
   Lap whole;        // from one step's end to the next: what writing records takes, too
-  Seconds saved{};  // of it, what the save behind the step before took
+  Seconds apart{};  // of it, what the save and the evaluation behind the step before took
   while (steps_done_ < steps_done) {
+    apart += evaluate_where_due(hooks);
     if (loaded != steps_done_) {  // at the start, and where the others went on without this rank
       in_place.reset();
       loader.emplace(data_, format_,
@@ -243,7 +247,7 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
     Lap lap;
     StepMeasurement m = run_step(*loader, hooks);
     steps_done_ = m.exchange.next_step;
-    m.seconds = whole.next() - saved;
+    m.seconds = whole.next() - apart;
     if (auto work = data_.work()) {
       m.input = work_between(input_done_, *work);
       input_done_ = std::move(*work);
@@ -251,10 +255,59 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
     if (hooks.record) hooks.record(m);
     lap.next();
     if (hooks.checkpoint) hooks.checkpoint(steps_done_);
-    saved = m.checkpoint = lap.next();
+    apart = m.checkpoint = lap.next();
     if (hooks.measured) hooks.measured(m);
     if (hooks.stop && hooks.stop(steps_done_)) return;
   }
+  evaluate_where_due(hooks);
+}
+
+/// What it took.
+Seconds Trainer::evaluate_where_due(const TrainerHooks& hooks) {
+  if (options_.validation == nullptr || steps_done_ == 0) return {};
+  const std::int64_t due = options_.evaluations(steps_done_);
+  // Whether the pass behind a step that was restored had been made, nobody knows.
+  const std::int64_t made = evaluations_.value_or(options_.evaluations(steps_done_ - 1));
+  evaluations_ = due;
+  if (due == made) return {};
+  Lap lap;
+  EvaluationMeasurement m = evaluate_all(hooks);
+  m.seconds = lap.next();
+  if (hooks.evaluated) hooks.evaluated(m);
+  return m.seconds + lap.next();
+}
+
+EvaluationMeasurement Trainer::evaluate_all(const TrainerHooks& hooks) {
+  const RankShare& share = options_.share;
+  const std::int64_t batch = options_.micro_batch, together = runtime_->passes_together();
+  const std::int64_t at_once = batch * share.parts * together;
+  const std::int64_t passes = (options_.validation->samples() + at_once - 1) / at_once * together;
+  DataLoader loader(*options_.validation, format_,
+                    {.seed = options_.seed,
+                     .global_batch = passes * batch * share.parts,
+                     .first_of_step = share.part * passes * batch,
+                     .own = passes * batch,
+                     .micro_batch = batch,
+                     .threads = options_.data_threads});
+  EvaluationMeasurement m{.steps_done = steps_done_,
+                          .samples = passes * batch,
+                          .samples_of_all = passes * batch * share.parts};
+  m.loss = runtime_->evaluate({.count = passes,
+                               .load =
+                                   [&] {
+                                     report(hooks, steps_done_, ProgressPhase::evaluating);
+                                     exchange_.drop_rows();
+                                     return with_rows(loader.next().batch->view());
+                                   },
+                               .position =
+                                   [&](std::int64_t k) {
+                                     return StepPosition{steps_done_, k * batch};
+                                   },
+                               .take_waited = [&] { return exchange_.take_waited(); },
+                               .check = [](double) {}});
+  exchange_.drop_rows();
+  exchange_.take_waited();  // no step's
+  return m;
 }
 
 double Trainer::evaluate(const BatchView& batch) {

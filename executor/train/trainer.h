@@ -31,6 +31,8 @@ struct RankShare {
   std::int64_t idle_passes = 0;
   /// Of its mean loss in the mean over all ranks': not 1 where shares are unequal.
   double weight = 1;  // factor
+  /// Of validation data, which shares in equal parts: this rank's, and how many there are.
+  int part = 0, parts = 1;
 };
 /// `rank` of `workers` ranks with equal shares. Backup workers have shares too, beside the plan's
 /// global batch. Where an elastic job has lost some, the global batch does not come out even: then
@@ -50,6 +52,10 @@ struct TrainerOptions {
   int data_threads = 1;
   /// Where rows of embedding tables are pulled: this rank's state has the whole tables, too.
   bool keeps_tables = true;
+  /// What evaluation passes read, and how many have been made after so many steps
+  /// (evaluations_after() of the plan); nullptr: none are made. It must outlive the trainer.
+  const DataSource* validation = nullptr;
+  std::function<std::int64_t(std::int64_t steps_done)> evaluations;
 };
 
 /// One step as this rank saw it. Wall times; `seconds` is all of the step, the checkpoint included.
@@ -69,6 +75,15 @@ struct StepMeasurement {
   std::optional<InputWork> input;
 };
 
+/// An evaluation pass: all validation samples, in whole batches of all ranks, so that the last one
+/// is filled up with samples of the beginning.
+struct EvaluationMeasurement {
+  std::int64_t steps_done = 0;
+  std::int64_t samples = 0, samples_of_all = 0;  // of this rank, of all ranks
+  double loss = 0;  // mean over this rank's; of a pipeline see PassTimes::loss
+  Seconds seconds{};
+};
+
 /// All may be empty.
 struct TrainerHooks {
   /// Loss of this rank's samples -> of all ranks'. Called by every rank, every step; its time is
@@ -80,6 +95,7 @@ struct TrainerHooks {
   std::function<void(std::int64_t step, ProgressPhase)> progress;
   /// After each step, with the number of steps done: saves when it is time to.
   std::function<void(std::int64_t steps_done)> checkpoint;
+  std::function<void(const EvaluationMeasurement&)> evaluated;
   /// Whether to end after `steps_done`: all ranks must decide the same.
   std::function<bool(std::int64_t steps_done)> stop;
 };
@@ -123,8 +139,9 @@ class Trainer {
   std::vector<StateTensor> statistics_before_step();
   void set_statistic(const std::string& name, std::span<const std::byte> bytes);
 
-  /// Trains until options.steps, or until `stop` says so. Throws TrainingError, DataError,
-  /// CommError, and what hooks throw.
+  /// Trains until options.steps, or until `stop` says so. Evaluation passes come behind the save of
+  /// the step that they follow; who goes on from that save makes the pass again. Throws
+  /// TrainingError, DataError, CommError, and what hooks throw.
   void train(const TrainerHooks& hooks) { train_until(options_.steps, hooks); }
   /// The beginning of that training: the schedule of the learning rate is that of all its steps.
   void train_until(std::int64_t steps_done, const TrainerHooks& hooks);
@@ -143,6 +160,8 @@ class Trainer {
 
  private:
   StepMeasurement run_step(class DataLoader& loader, const TrainerHooks& hooks);
+  Seconds evaluate_where_due(const TrainerHooks& hooks);
+  EvaluationMeasurement evaluate_all(const TrainerHooks& hooks);
   BatchView with_rows(const BatchView& batch);
   void draw_table(std::size_t table, std::span<float> values);
   const WholeTable* held(const ParameterSlot& slot) const;
@@ -170,6 +189,7 @@ class Trainer {
   std::vector<WholeTable> held_tables_;  // restored, until start(); fetched, until the next step
   std::vector<AlignedBuffer<float>> restored_optimizer_;  // until start()
   std::int64_t steps_done_ = 0, updates_done_ = 0;
+  std::optional<std::int64_t> evaluations_;            // made; nullopt: nothing was asked yet
   std::vector<std::vector<float>> statistics_before_;  // in the order of running_statistics()
   bool under_way_ = false;                             // a step, up to its update
   bool restored_parts_ = false;  // into the exchange's parts, which has started

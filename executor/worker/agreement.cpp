@@ -1,5 +1,7 @@
 #include "executor/worker/agreement.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "executor/train/checkpoint/checkpoint_shard.h"
@@ -28,11 +30,15 @@ std::map<std::string, std::string> settings_in_common(const JobOptions& options,
   std::map<std::string, std::string> settings;
   DataSpec data = job.data;
   data.path.clear();
+  data.validation.clear();
   for (const Setting& setting : identity_of_job(plan, data).recipe)
     settings[setting.name] = setting.value;
   settings["network"] = digest_of(job.model);
   settings["restart"] = job.restart ? std::string(to_text(job.restart->kind)) : "none";
   for (const auto& [place, value] : fields_of(job.strategy)) settings["strategy." + place] = value;
+  settings["evaluation"] = job.evaluate_every_epochs
+                               ? fmt::format("every {} epochs", *job.evaluate_every_epochs)
+                               : "none";
   settings["--phases-apart"] = yes_or_no(options.phases_apart);
   if (!computes) return settings;
   settings["steps"] = std::to_string(std::min(options.steps.value_or(job.steps), job.steps));

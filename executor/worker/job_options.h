@@ -15,7 +15,8 @@ namespace reckon::worker {
 struct JobOptions {
   /// When this process began, as far as it knows.
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
-  std::filesystem::path data;  // in place of the plan's path, relative to here; empty: the plan's
+  // In place of the plan's paths, relative to here; empty: the plan's.
+  std::filesystem::path data, validation;
   std::optional<std::int64_t> steps, micro_batch, checkpoint_steps;
   bool phases_apart = false;             // pushes before pulls: each can be measured
   bool sum_directly = false;             // gradients on CPUs: not in a ring
@@ -33,12 +34,15 @@ struct JobOptions {
   IdentityFlags identity;
 };
 
+/// A location that is given here, not in the plan.
+inline std::string given_location(const std::filesystem::path& given) {
+  return is_store_location(given.string()) ? given.string()
+                                           : std::filesystem::absolute(given).string();
+}
 /// Where the samples really come from.
 inline DataSpec data_of(const JobOptions& options, DataSpec planned) {
-  const std::string& given = options.data.string();
-  if (!given.empty())
-    planned.path =
-        is_store_location(given) ? given : std::filesystem::absolute(options.data).string();
+  if (!options.data.empty()) planned.path = given_location(options.data);
+  if (!options.validation.empty()) planned.validation = given_location(options.validation);
   return planned;
 }
 

@@ -1,7 +1,10 @@
 #pragma once
+#include <memory>
 #include <string>
 
 #include "executor/train/data/source.h"
+#include "executor/worker/job.h"
+#include "executor/worker/job_options.h"
 #include "sim/scenario/planned/workload.h"
 
 namespace reckon::worker {
@@ -10,5 +13,9 @@ namespace reckon::worker {
 /// by: both, and what to do. "": it is as planned. `where`: the data's location.
 std::string why_other_epochs(const PlannedWorkload& job, const DataSource& source,
                              const std::string& where);
+
+/// What evaluation passes read: images whole, not cut at random. nullptr: the plan makes none.
+/// Throws DataError.
+std::unique_ptr<DataSource> open_validation(const JobOptions& options, const Job& job);
 
 }  // namespace reckon::worker

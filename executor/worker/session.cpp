@@ -260,6 +260,29 @@ void Session::tell(const StepMeasurement& m) {
       x.apply.count(), m.checkpoint.count()));
 }
 
+/// Where ranks go in step the loss is that of all samples; else every worker has its own.
+void Session::take(EvaluationMeasurement m) {
+  const bool together = in_lockstep();
+  if (together) {
+    const auto begin = Clock::now();
+    communicator_.all_reduce(std::span<double>(&m.loss, 1));
+    m.loss /= communicator_.size();
+    m.samples = m.samples_of_all;
+    m.seconds += Clock::now() - begin;
+  }
+  if (together && communicator_.rank() > 0) return;
+  if (keeps_records())
+    keep(EvaluationRecord{.attempt = environment_.attempt,
+                          .rank = communicator_.rank(),
+                          .step = m.steps_done,
+                          .at = clock_.now(),
+                          .seconds = m.seconds,
+                          .samples = m.samples,
+                          .loss = m.loss});
+  print(fmt::format("evaluation after {} steps: loss {:.4f} of {} samples, {:.3f}s\n", m.steps_done,
+                    m.loss, m.samples, m.seconds.count()));
+}
+
 TrainerHooks Session::hooks() {
   TrainerHooks hooks;
   hooks.mean_loss = [this](double loss) {
@@ -276,6 +299,7 @@ TrainerHooks Session::hooks() {
   };
   hooks.record = [this](const StepMeasurement& m) { record(m); };
   hooks.measured = [this](const StepMeasurement& m) { tell(m); };
+  hooks.evaluated = [this](const EvaluationMeasurement& m) { take(m); };
   hooks.stop = [this](std::int64_t) { return stopped_ || regroups_; };
   return hooks;
 }

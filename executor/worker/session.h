@@ -71,6 +71,7 @@ class Session {
   void record_saves();
   void record(const StepMeasurement& m);
   void tell(const StepMeasurement& m);
+  void take(EvaluationMeasurement m);
   void report_skipped(const InputWork& input);
   void amend_interval(const SaveReport& save);
   bool keeps_records() const { return log_ || options_.log_records; }

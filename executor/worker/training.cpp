@@ -94,6 +94,7 @@ struct Prepared {
   const JobOptions& options;
   const Job& loaded;
   const DataSource& source;
+  const DataSource* validation;  // nullptr: no evaluation passes
   const std::optional<JobSecret>& secret;
 };
 
@@ -135,6 +136,16 @@ bool comes_to_know_loss(Membership* membership) {
   return false;
 }
 
+/// Ranks pass over it together.
+void agree_on_validation(Communicator& ranks, std::int64_t samples) {
+  std::int64_t of_first = samples;
+  ranks.broadcast(std::as_writable_bytes(std::span(&of_first, 1)), 0);
+  if (of_first != samples)
+    throw DataError(
+        fmt::format("rank {} has {} validation samples, rank 0 has {}: all need the same",
+                    ranks.rank(), samples, of_first));
+}
+
 /// With peers that have met.
 int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorkload& job,
                const WorkerIdentity& me, Stay* stay, bool& on_device) {
@@ -147,6 +158,8 @@ int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorklo
                                       .of_worker = of_worker.get(),
                                       .membership = peers.membership.get()},
                                      on_device);
+  if (prepared.validation != nullptr)
+    agree_on_validation(*peers.communicator, prepared.validation->samples());
   Workers workers(threads_of(options));
   const PlannedWorkload& planned = plan.only_job();
   const bool cut = cuts_the_model(job.strategy);
@@ -173,7 +186,9 @@ int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorklo
        .loss_scale =
            job.precision == Precision::fp16 ? std::optional<LossScale>(LossScale()) : std::nullopt,
        .data_threads = options.data_threads,
-       .keeps_tables = me.rank == 0},
+       .keeps_tables = me.rank == 0,
+       .validation = prepared.validation,
+       .evaluations = [&](std::int64_t done) { return evaluations_after(planned, done); }},
       prepared.source, *training.exchange, workers, std::move(training.runtime));
   const ComputeName name =
       compute ? compute->name()
@@ -288,7 +303,8 @@ int train_as_told(const Prepared& prepared, WorkerIdentity me, std::optional<Soc
   JobOptions options = prepared.options;
   const bool pod = stay.orders.of_a_pod();
   if (pod) options.rendezvous_deadline = std::min(options.rendezvous_deadline, kPodsMeetWithin);
-  const Prepared again{options, prepared.loaded, prepared.source, prepared.secret};
+  const Prepared again{options, prepared.loaded, prepared.source, prepared.validation,
+                       prepared.secret};
   std::int64_t attempt = -1;    // none yet
   std::optional<RunLock> lock;  // of a pod while it is rank 0
   for (bool waits = environment.stands_by || pod;; waits = true) {
@@ -343,6 +359,7 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
   if (const std::string why = why_other_epochs(job, *source, data.path);
       !why.empty() && me.rank == 0)
     print_error(fmt::format("reckon-worker: warning: {}\n", why));
+  const auto validation = open_validation(options, loaded);
 
   const std::optional<JobSecret> secret = secret_of(options, me);  // before files are touched
   const RunEnvironment environment = RunEnvironment::read();
@@ -355,7 +372,7 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
   }
   std::optional<Socket> listener;
   if (me.rank == 0 && environment.rendezvous) listener.emplace(*environment.rendezvous);
-  const Prepared prepared{options, loaded, *source, secret};
+  const Prepared prepared{options, loaded, *source, validation.get(), secret};
   if (environment.orders || orders_file())
     return train_as_told(prepared, me, std::move(listener), environment);
   if (!environment.supervisor) end_at_second_interrupt();

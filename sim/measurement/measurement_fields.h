@@ -174,6 +174,18 @@ void for_each_field(R& r, F&& f) {
 }
 
 template <class R, class F>
+requires std::is_same_v<std::remove_const_t<R>, EvaluationRecord>
+void for_each_field(R& r, F&& f) {
+  f("attempt", r.attempt);
+  f("rank", r.rank);
+  f("step", r.step);
+  f("at_seconds", r.at);
+  f("seconds", r.seconds);
+  f("samples", r.samples);
+  f("loss", r.loss);
+}
+
+template <class R, class F>
 requires std::is_same_v<std::remove_const_t<R>, MachineRecord>
 void for_each_field(R& r, F&& f) {
   f("schema_version", r.schema_version);

@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, std::variant_size_v<MeasurementRecord>> kRecords{
     "run", "step",    "span",        "mark",  "interruption", "checkpoint", "provisioning",
-    "end", "machine", "accelerator", "probe", "change",       "decision"};
+    "end", "machine", "accelerator", "probe", "change",       "decision",   "evaluation"};
 
 constexpr int kOldestVersion = 1;
 /// Records take some hundred bytes. What is longer is not read: whoever damaged it decides its
@@ -218,8 +218,10 @@ class LineReader {
         return keep(json, into_.probes);
       case 11:
         return keep(json, into_.changes);
-      default:
+      case 12:
         return keep(json, into_.decisions);
+      default:
+        return keep(json, into_.evaluations);
     }
   }
 

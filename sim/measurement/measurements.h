@@ -123,6 +123,17 @@ struct CheckpointRecord {
   Bytes size{};       // of the rank's part
 };
 
+/// A pass over the validation set behind a step, without training on it.
+struct EvaluationRecord {
+  std::int64_t attempt = 0;
+  int rank = 0;           // of parameter servers every worker's; else of all ranks, rank 0's
+  std::int64_t step = 0;  // steps done before it
+  Seconds at{};           // its end
+  Seconds seconds{};
+  std::int64_t samples = 0;    // that the loss is of
+  std::optional<double> loss;  // mean over them; absent: not a number
+};
+
 /// A node or process that was asked for; `ready` false: it had not come after `seconds`.
 struct ProvisioningRecord {
   std::string pool;
@@ -175,7 +186,7 @@ struct EndRecord {
 using MeasurementRecord =
     std::variant<RunRecord, StepRecord, Span, Mark, InterruptionRecord, CheckpointRecord,
                  ProvisioningRecord, EndRecord, MachineRecord, AcceleratorRecord, ProbeRecord,
-                 ChangeRecord, DecisionRecord>;
+                 ChangeRecord, DecisionRecord, EvaluationRecord>;
 
 /// The record as a JSON object, without a checksum and a newline.
 std::string to_json(const MeasurementRecord& record);
@@ -200,6 +211,7 @@ struct Measurements {
   std::vector<EndRecord> ends;
   std::vector<ChangeRecord> changes;
   std::vector<DecisionRecord> decisions;
+  std::vector<EvaluationRecord> evaluations;
   std::vector<MachineRecord> machines;
   std::vector<AcceleratorRecord> accelerators;
   std::vector<ProbeRecord> probes;
@@ -227,7 +239,7 @@ void for_each_record(const Measurements& m, F&& f) {
   };
   all(m.runs), all(m.steps), all(m.timeline.spans), all(m.timeline.marks);
   all(m.interruptions), all(m.checkpoints), all(m.provisioning), all(m.ends), all(m.changes);
-  all(m.decisions);
+  all(m.decisions), all(m.evaluations);
   all(m.machines), all(m.accelerators), all(m.probes);
 }
 

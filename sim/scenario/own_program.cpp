@@ -9,6 +9,7 @@ void run_by_own_program(Plan& plan) {
       plan.pools, [](const PlannedPool& pool) { return pool.slice.has_value(); });
   for (PlannedWorkload& job : plan.jobs) {
     if (job.strategy.accelerators_per_worker > 0 && !tpus) job.stack = kOwnDeviceStack;
+    if (has_validation_set(job.data)) continue;
     job.evaluate_every_epochs.reset();
     job.evaluations = 0;
   }
@@ -16,9 +17,9 @@ void run_by_own_program(Plan& plan) {
 
 std::string left_out_by_own_program(const Plan& plan) {
   for (const PlannedWorkload& job : plan.jobs)
-    if (job.evaluations > 0)
-      return "workload.evaluation: reckon-worker trains without evaluation passes; the run's "
-             "forecast has none";
+    if (job.evaluations > 0 && !has_validation_set(job.data))
+      return "workload.evaluation: workload.data names no validation set, so no evaluation passes "
+             "are made and the run's forecast has none (data: {validation: PATH})";
   return "";
 }
 

@@ -93,6 +93,17 @@ void change_batch(PlannedWorkload& job, std::int64_t global_batch) {
   job.evaluations = std::ceil(epochs / *job.evaluate_every_epochs - kRounding);
 }
 
+std::int64_t evaluations_after(const PlannedWorkload& job, std::int64_t steps_done) {
+  if (!job.evaluate_every_epochs) return 0;
+  constexpr double kRounding = 1e-9;
+  const double each = *job.evaluate_every_epochs * job.dataset.samples.value.v;
+  const auto ended = [&](std::int64_t steps) {
+    return static_cast<std::int64_t>(double(steps) * double(job.global_batch) / each + kRounding);
+  };
+  const bool last = steps_done >= job.steps && ended(steps_done) == ended(steps_done - 1);
+  return ended(steps_done) + (last ? 1 : 0);
+}
+
 Optimizer default_optimizer(SampleUnit unit) {
   return unit == SampleUnit::sequence ? Optimizer::adamw : Optimizer::sgd_momentum;
 }

@@ -103,5 +103,8 @@ inline constexpr std::string_view kPriceOf = "price.";
 /// those of the law; steps and evaluations (every so many epochs, and at the end where the last one
 /// does not fall on it) follow.
 void change_batch(PlannedWorkload& job, std::int64_t global_batch);
+/// How many evaluation passes have been made after so many steps: one follows the step in which
+/// each `evaluate_every_epochs` end, and the last step.
+std::int64_t evaluations_after(const PlannedWorkload& job, std::int64_t steps_done);
 
 }  // namespace reckon

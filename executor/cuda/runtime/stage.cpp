@@ -14,8 +14,8 @@ class DevicePart final : public PartRuntime {
   const Schedule& schedule() const override { return graph_->schedule(); }
   const RankModel& rank_model() const override { return graph_->rank_model(); }
   void set_hooks(ActionHooks hooks) override { graph_->set_hooks(std::move(hooks)); }
-  double forward(const BatchView& batch, StepPosition position) override {
-    return graph_->forward(batch, position, true);
+  double forward(const BatchView& batch, StepPosition position, bool training) override {
+    return graph_->forward(batch, position, training);
   }
   void backward(double scale, const std::function<void(ParameterRange)>& ready) override {
     graph_->backward(scale, ready);

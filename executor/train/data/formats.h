@@ -4,10 +4,13 @@
 // One function a format; open_data() chooses. See source.h for what each reads.
 namespace reckon::data {
 
+enum class PartOfSet { training, test };
 std::unique_ptr<DataSource> open_cifar10(const std::filesystem::path& folder,
-                                         const SampleFormat& format);
+                                         const SampleFormat& format,
+                                         PartOfSet part = PartOfSet::training);
 std::unique_ptr<DataSource> open_mnist(const std::filesystem::path& folder,
-                                       const SampleFormat& format);
+                                       const SampleFormat& format,
+                                       PartOfSet part = PartOfSet::training);
 std::unique_ptr<DataSource> open_images(const std::filesystem::path& folder,
                                         const SampleFormat& format);
 enum class TokenWidth { uint16, byte, character };

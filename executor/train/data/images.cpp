@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <string_view>
 #include <vector>
 
 #include "executor/train/data/file.h"
@@ -34,16 +35,13 @@ constexpr std::array<Normal, 3> kCifarNormal{
 
 class CifarSource : public DataSource {
  public:
-  CifarSource(const std::filesystem::path& folder, const SampleFormat& format) {
+  CifarSource(const std::filesystem::path& folder, const SampleFormat& format, PartOfSet part) {
     require_classes(folder, format, {3, 32, 32}, 10);
-    for (int i = 1; i <= 5; ++i) {
+    if (part == PartOfSet::test) add(folder / "test_batch.bin");
+    for (int i = 1; part == PartOfSet::training && i <= 5; ++i) {
       const auto path = folder / fmt::format("data_batch_{}.bin", i);
       if (i > 1 && !std::filesystem::exists(path)) break;  // a part of the set is a set
-      const DataFile& file = files_.emplace_back(path);
-      if (file.size() == 0 || file.size() % kCifarRecord != 0)
-        file.damaged(file.size() / kCifarRecord * kCifarRecord,
-                     fmt::format("a record of {} bytes is truncated", kCifarRecord));
-      ends_.push_back(samples() + file.size() / kCifarRecord);
+      add(path);
     }
   }
   std::int64_t samples() const override { return ends_.empty() ? 0 : ends_.back(); }
@@ -59,6 +57,14 @@ class CifarSource : public DataSource {
   }
 
  private:
+  void add(const std::filesystem::path& path) {
+    const DataFile& file = files_.emplace_back(path);
+    if (file.size() == 0 || file.size() % kCifarRecord != 0)
+      file.damaged(file.size() / kCifarRecord * kCifarRecord,
+                   fmt::format("a record of {} bytes is truncated", kCifarRecord));
+    ends_.push_back(samples() + file.size() / kCifarRecord);
+  }
+
   std::vector<DataFile> files_;
   std::vector<std::int64_t> ends_;  // by file: samples before its end
 };
@@ -89,9 +95,9 @@ Shape idx_shape(const DataFile& file, std::int64_t rank) {
 
 class MnistSource : public DataSource {
  public:
-  MnistSource(const std::filesystem::path& folder, const SampleFormat& format)
-      : images_(folder / "train-images-idx3-ubyte"),
-        classes_(folder / "train-labels-idx1-ubyte"),
+  MnistSource(const std::filesystem::path& folder, const SampleFormat& format, PartOfSet part)
+      : images_(folder / fmt::format("{}-images-idx3-ubyte", begin_of_name(part))),
+        classes_(folder / fmt::format("{}-labels-idx1-ubyte", begin_of_name(part))),
         shape_(idx_shape(images_, 3)) {
     const Shape count = idx_shape(classes_, 1);
     if (count[0] != shape_[0])
@@ -111,6 +117,9 @@ class MnistSource : public DataSource {
   }
 
  private:
+  static std::string_view begin_of_name(PartOfSet part) {
+    return part == PartOfSet::test ? "t10k" : "train";
+  }
   DataFile images_, classes_;
   Shape shape_;  // (images, height, width)
 };
@@ -213,12 +222,12 @@ class FolderSource : public DataSource {
 }  // namespace
 
 std::unique_ptr<DataSource> open_cifar10(const std::filesystem::path& folder,
-                                         const SampleFormat& format) {
-  return std::make_unique<CifarSource>(folder, format);
+                                         const SampleFormat& format, PartOfSet part) {
+  return std::make_unique<CifarSource>(folder, format, part);
 }
 std::unique_ptr<DataSource> open_mnist(const std::filesystem::path& folder,
-                                       const SampleFormat& format) {
-  return std::make_unique<MnistSource>(folder, format);
+                                       const SampleFormat& format, PartOfSet part) {
+  return std::make_unique<MnistSource>(folder, format, part);
 }
 std::unique_ptr<DataSource> open_images(const std::filesystem::path& folder,
                                         const SampleFormat& format) {

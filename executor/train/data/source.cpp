@@ -88,4 +88,14 @@ std::unique_ptr<DataSource> open_data(const DataSpec& data, const std::filesyste
   return std::make_unique<SyntheticSource>(std::move(format), seed, samples);
 }
 
+std::unique_ptr<DataSource> open_test_set(const DataSpec& data,
+                                          const std::filesystem::path& directory,
+                                          const ModelGraph& model) {
+  const SampleFormat format = sample_format(model);
+  const std::filesystem::path folder = directory / data.path;
+  return data.format == DataFormat::cifar10
+             ? data::open_cifar10(folder, format, data::PartOfSet::test)
+             : data::open_mnist(folder, format, data::PartOfSet::test);
+}
+
 }  // namespace reckon

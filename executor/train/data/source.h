@@ -66,4 +66,10 @@ std::unique_ptr<DataSource> open_data(const DataSpec& data, const std::filesyste
                                       const ModelGraph& model, std::uint64_t seed,
                                       std::int64_t samples, double zipf_exponent = 0);
 
+/// The test set of cifar10 (test_batch.bin) or mnist (t10k-images-idx3-ubyte and t10k-labels-...),
+/// in data.path. Throws as open_data(). Precondition: has_test_set(data.format).
+std::unique_ptr<DataSource> open_test_set(const DataSpec& data,
+                                          const std::filesystem::path& directory,
+                                          const ModelGraph& model);
+
 }  // namespace reckon

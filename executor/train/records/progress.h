@@ -13,11 +13,22 @@ namespace reckon {
 
 /// In the order in which a step goes through them.
 /// waiting: in no step, for its part in a start of the job.
-enum class ProgressPhase { waiting, starting, restoring, computing, exchanging, saving, done };
+/// evaluating: behind `step` steps.
+enum class ProgressPhase {
+  waiting,
+  starting,
+  restoring,
+  evaluating,
+  computing,
+  exchanging,
+  saving,
+  done
+};
 constexpr auto words_of(ProgressPhase) {
   return std::array{Word<ProgressPhase>{"waiting", ProgressPhase::waiting},
                     Word<ProgressPhase>{"starting", ProgressPhase::starting},
                     Word<ProgressPhase>{"restoring", ProgressPhase::restoring},
+                    Word<ProgressPhase>{"evaluating", ProgressPhase::evaluating},
                     Word<ProgressPhase>{"computing", ProgressPhase::computing},
                     Word<ProgressPhase>{"exchanging", ProgressPhase::exchanging},
                     Word<ProgressPhase>{"saving", ProgressPhase::saving},

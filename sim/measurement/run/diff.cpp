@@ -156,6 +156,9 @@ class Differ {
       trained += s.seconds;
       kept += s.seconds - s.input;
     }
+    // In a forecast evaluations are training, too.
+    for (const EvaluationRecord& e : run_.evaluations)
+      if (e.rank == 0) trained += e.seconds, kept += e.seconds;
     const Seconds time = run_.ends.back().at;
     if (forecast_.goodput_range && time.count() > 0)
       diff_.goodput = {*forecast_.goodput_range, kept / time};

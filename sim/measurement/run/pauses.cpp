@@ -53,6 +53,7 @@ Measurements without_pauses(Measurements m) {
   };
   move_all(m.runs), move_all(m.steps), move_all(m.interruptions), move_all(m.checkpoints);
   move_all(m.provisioning), move_all(m.ends), move_all(m.changes), move_all(m.decisions);
+  move_all(m.evaluations);
   for (Span& s : m.timeline.spans) move_clock(s.begin), move_clock(s.end);
   for (Mark& k : m.timeline.marks) move_clock(k.at);
   return m;

@@ -14,12 +14,15 @@ struct Piece {
 
 SimTime clock_of(Seconds at) { return SimTime{to_clock(at)}; }
 
-/// Measured steps and checkpoints of one attempt, in order of their begin.
+/// Measured steps, evaluations and checkpoints of one attempt, in order of their begin.
 std::vector<Piece> pieces_of(const Measurements& m, std::int64_t attempt) {
   std::vector<Piece> pieces;
   for (const StepRecord& s : m.steps)
     if (s.attempt == attempt && s.rank == 0)
       pieces.push_back({"training", "goodput", s.at - s.seconds, s.at});
+  for (const EvaluationRecord& e : m.evaluations)
+    if (e.attempt == attempt && e.rank == 0)
+      pieces.push_back({"evaluation", "goodput", e.at - e.seconds, e.at});
   for (const CheckpointRecord& c : m.checkpoints) {
     if (c.attempt != attempt) continue;
     const bool restore = c.action == CheckpointAction::restore;

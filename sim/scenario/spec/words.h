@@ -129,6 +129,14 @@ constexpr auto words_of(DataFormat) {
                     Word<DataFormat>{"numpy", DataFormat::numpy}};
 }
 /// Of encoded images, which are decoded, cut and scaled.
+/// Nothing is read: samples are functions of their number.
+constexpr bool is_made_up(DataFormat format) {
+  return format == DataFormat::synthetic || format == DataFormat::clicks;
+}
+/// With its test set beside what is trained on.
+constexpr bool has_test_set(DataFormat format) {
+  return format == DataFormat::cifar10 || format == DataFormat::mnist;
+}
 constexpr bool holds_images(DataFormat format) {
   return format == DataFormat::image_folder || format == DataFormat::webdataset ||
          format == DataFormat::tfrecord;

@@ -56,7 +56,8 @@ struct DatasetByName {
 struct DatasetInline {
   double samples = 0;
   Bytes bytes_per_sample{};
-  Seconds decode{};  // of one vCPU, a sample
+  Seconds decode{};               // of one vCPU, a sample
+  double validation_samples = 0;  // 0: there are none
 };
 using DatasetSpec = std::variant<DatasetByName, DatasetInline>;
 
@@ -136,8 +137,9 @@ struct OptimizerSettings {
 /// What a real run reads; the simulator reads `dataset`.
 struct DataSpec {
   DataFormat format = DataFormat::synthetic;
-  std::string path;      // of a file or a folder, relative to the scenario; or s3://BUCKET/KEY
-  std::string endpoint;  // of the store: "http://host:port"; "": the environment's
+  std::string path;        // of a file or a folder, relative to the scenario; or s3://BUCKET/KEY
+  std::string endpoint;    // of the store: "http://host:port"; "": the environment's
+  std::string validation;  // as `path`, of the samples that evaluation passes read
   // Of images. Not given: crop random, resize 256/224 of the model's size, flip with crop random,
   // damaged fail.
   std::optional<ImageCrop> crop;
@@ -145,6 +147,11 @@ struct DataSpec {
   std::optional<bool> flip;
   std::optional<DamagedSample> damaged;
 };
+/// Does `data` have samples for evaluation passes of our own worker? Where no path names them,
+/// made-up ones and those that come with their test set.
+inline bool has_validation_set(const DataSpec& data) {
+  return !data.validation.empty() || is_made_up(data.format) || has_test_set(data.format);
+}
 /// Of an object store, not of this machine's files.
 inline bool is_store_location(std::string_view path) { return path.starts_with("s3://"); }
 

@@ -72,6 +72,10 @@ const Fields<DataSpec>& data_fields() {
                  "Of the S3-compatible store that the path is in; default: AWS_ENDPOINT_URL, else "
                  "Amazon's.",
                  "http://127.0.0.1:9000"),
+      text_field("validation", &DataSpec::validation,
+                 "As path, of the samples that evaluation passes read; cifar10, mnist, synthetic "
+                 "data and clicks have some without it.",
+                 "data/validation"),
       word_field("crop", kCrop,
                  "Of images: a random part (default), the middle, or none, where all are of the "
                  "model's size.",
@@ -124,8 +128,20 @@ void check_images(Reader& reader, const YamlNode& node, const DataSpec& data) {
     reader.error("'resize' goes with crop: center", "a random crop has a size of its own");
 }
 
+void check_validation(Reader& reader, const YamlNode& node, const DataSpec& data, bool made_up) {
+  if (!node.has("validation")) return;
+  if (made_up)
+    return reader.error(
+        fmt::format("format {} has no path of validation data", to_text(data.format)),
+        "leave it out: samples that are not trained on are made up, too");
+  if (data.format == DataFormat::characters)
+    return reader.error("characters of another file have other ids", "format: text");
+  if (is_store_location(data.validation) != is_store_location(data.path))
+    reader.error("path and validation are not both in a store", "both s3://..., or neither");
+}
+
 void check_data(Reader& reader, const YamlNode& node, const DataSpec& data) {
-  const bool made_up = data.format == DataFormat::synthetic || data.format == DataFormat::clicks;
+  const bool made_up = is_made_up(data.format);
   if (node.has("path") == made_up && !reader.misspelt("path"))
     reader.error(data.format == DataFormat::clicks ? "clicks have no path"
                  : made_up                         ? "synthetic data has no path"
@@ -133,6 +149,7 @@ void check_data(Reader& reader, const YamlNode& node, const DataSpec& data) {
                  made_up ? "leave it out" : "the file or folder with the samples");
   check_store(reader, node, data);
   check_images(reader, node, data);
+  check_validation(reader, node, data, made_up);
 }
 
 }  // namespace

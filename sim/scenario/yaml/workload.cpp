@@ -58,6 +58,9 @@ const Fields<DatasetInline>& dataset_fields() {
                             above_zero(Form::Kind::bytes, 1e15), "As stored and read.", "110kB")),
       number_field("decode", &DatasetInline::decode, duration_from_zero(),
                    "CPU time of one vCPU to decode and augment a sample; default: 0.", "8ms"),
+      number_field("validation_samples", &DatasetInline::validation_samples,
+                   above_zero(Form::Kind::count, 1e15),
+                   "Samples of one evaluation pass; default: there are none.", "50000"),
   };
   return table;
 }

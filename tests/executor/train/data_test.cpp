@@ -77,6 +77,13 @@ TEST_CASE("CIFAR-10 records are read across files, and normalised by channel") {
   CHECK(image.input[0] == Approx(-0.4914 / 0.2470));
   CHECK(image.input[1024] == Approx((1 - 0.4822) / 0.2435));
   CHECK(read(*source, model, 2).target == std::vector<float>{3});
+
+  const DataSpec spec{DataFormat::cifar10, folder.path.string()};
+  CHECK_THROWS_WITH(open_test_set(spec, {}, model), Catch::Matchers::Contains("test_batch.bin"));
+  folder.write("test_batch.bin", first);
+  const auto test_set = open_test_set(spec, {}, model);
+  CHECK(test_set->samples() == 2);
+  CHECK(read(*test_set, model, 1).target == std::vector<float>{7});
 }
 
 TEST_CASE("damaged and unfit CIFAR-10 files are named with the byte") {
@@ -111,6 +118,13 @@ TEST_CASE("MNIST files are read, for models of images and of records") {
     CHECK(sample.target == std::vector<float>{9});
     CHECK(sample.input[2] == Approx((1 - 0.1307) / 0.3081));
   }
+
+  folder.write("t10k-images-idx3-ubyte", big_endian(0x803) + big_endian(1) + big_endian(2) +
+                                             big_endian(3) + bytes_of({255, 0, 0, 0, 0, 0}));
+  folder.write("t10k-labels-idx1-ubyte", big_endian(0x801) + big_endian(1) + bytes_of({3}));
+  const auto test_set = open_test_set({DataFormat::mnist, folder.path.string()}, {}, images);
+  CHECK(test_set->samples() == 1);
+  CHECK(read(*test_set, images, 0).target == std::vector<float>{3});
 }
 
 TEST_CASE("damaged MNIST files are named with the byte") {

@@ -45,7 +45,11 @@ struct LayoutRun {
   std::vector<Bytes> sent;    // by this rank
   std::vector<bool> skipped;  // of fp16, by step; and the scales of the loss
   std::vector<double> scales;
+  std::vector<double> evaluations;  // losses of all validation samples; after so many steps:
+  std::vector<std::int64_t> evaluated_after;
 };
+/// Samples to validate on, in whole batches of all ranks.
+inline constexpr std::int64_t kValidation = 32;
 using AtEnd = std::function<void(Trainer&, GradientExchange&, Communicator&)>;
 /// What a rank trains on, made in its thread; empty: a CPU.
 using RankMaker = std::function<std::unique_ptr<LayoutMaker>()>;
@@ -67,6 +71,7 @@ inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std
   const std::unique_ptr<LayoutMaker> made = maker ? maker() : nullptr;
   Workers workers(1);
   const auto data = open_data({}, {}, job.model, 9, 40);
+  const auto validation = open_data({}, {}, job.model, 10, kValidation);
   const RuntimeOptions passes{.batch = job.strategy.layout.micro_batch,
                               .recompute = job.strategy.layout.recompute,
                               .seed = 4,
@@ -83,7 +88,9 @@ inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std
        .optimizer = job.optimizer_settings,
        .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
        .loss_scale =
-           job.precision == Precision::fp16 ? std::optional(LossScale(first_scale)) : std::nullopt},
+           job.precision == Precision::fp16 ? std::optional(LossScale(first_scale)) : std::nullopt,
+       .validation = job.evaluate_every_epochs ? validation.get() : nullptr,
+       .evaluations = [&](std::int64_t done) { return evaluations_after(job, done); }},
       *data, exchange, workers, std::move(training.runtime));
   trainer.start();
   LayoutRun run;
@@ -98,6 +105,10 @@ inline LayoutRun train_rank(const PlannedWorkload& job, Communicator& peers, std
   hooks.mean_loss = [&](double loss) {
     peers.all_reduce(std::span(&loss, 1));
     return loss / peers.size();
+  };
+  hooks.evaluated = [&](const EvaluationMeasurement& m) {
+    run.evaluations.push_back(hooks.mean_loss(m.loss));
+    run.evaluated_after.push_back(m.steps_done);
   };
   trainer.train(hooks);
   if (at_end) at_end(trainer, exchange, peers);

@@ -95,14 +95,23 @@ TEST_CASE("passes that were measured are the workers' own") {
   CHECK(network(Seconds{1}) / network(Seconds{2}) == Approx(0.5));
 }
 
-TEST_CASE(
-    "evaluation passes, which our own program leaves out, are not in the forecast of its run") {
+TEST_CASE("a run's forecast has evaluation passes where our own program has data for them") {
   RunArtifact plan = planned("gke-p100-autoscaling");
-  REQUIRE(plan.plan.only_job().evaluations > 0);
+  const auto here = [&] { return rebind(plan, unknown_machine()).artifact.plan; };
+  const double passes = plan.plan.only_job().evaluations;
+  REQUIRE(passes > 0);
+  CHECK(here().only_job().evaluations == passes);  // made-up images
+  CHECK(left_out_by_own_program(plan.plan).empty());
+
+  DataSpec& data = plan.plan.jobs.front().data;
+  data.format = DataFormat::image_folder;
+  data.path = "images";
   CHECK(left_out_by_own_program(plan.plan).starts_with("workload.evaluation: "));
-  const Plan here = rebind(plan, unknown_machine()).artifact.plan;
-  CHECK(here.only_job().evaluations == 0);
-  CHECK(left_out_by_own_program(here).empty());
+  CHECK(here().only_job().evaluations == 0);
+  CHECK(left_out_by_own_program(here()).empty());
+  data.validation = "held-out";
+  CHECK(here().only_job().evaluations == passes);
+  data.validation = "";
   plan.container.emplace();
-  CHECK(rebind(plan, unknown_machine()).artifact.plan.only_job().evaluations > 0);
+  CHECK(here().only_job().evaluations == passes);
 }

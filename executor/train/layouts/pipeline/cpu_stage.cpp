@@ -33,8 +33,8 @@ class CpuPart final : public PartRuntime {
   const Schedule& schedule() const override { return runtime_.schedule(); }
   const RankModel& rank_model() const override { return runtime_.rank_model(); }
   void set_hooks(ActionHooks hooks) override { runtime_.set_hooks(std::move(hooks)); }
-  double forward(const BatchView& batch, StepPosition position) override {
-    return runtime_.forward(batch, values_, position, true);
+  double forward(const BatchView& batch, StepPosition position, bool training) override {
+    return runtime_.forward(batch, values_, position, training);
   }
   void backward(double scale, const std::function<void(ParameterRange)>& ready) override {
     runtime_.backward(values_, gradients_, scale, ready);

@@ -21,7 +21,7 @@ class PartRuntime {
   virtual void set_hooks(ActionHooks hooks) = 0;
 
   /// The loss, or 0 of a part that has none.
-  virtual double forward(const BatchView& batch, StepPosition position) = 0;
+  virtual double forward(const BatchView& batch, StepPosition position, bool training) = 0;
   /// As GraphRuntime's; ranges of StageCompute::exchanged_layout().
   virtual void backward(double scale, const std::function<void(ParameterRange)>& ready) = 0;
 

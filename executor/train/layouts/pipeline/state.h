@@ -72,6 +72,8 @@ class PipelineRuntime final : public StepRuntime {
   double forward(const BatchView&, StepPosition, bool) override { refuse(); }
   void backward(double, const std::function<void(ParameterRange)>&) override { refuse(); }
   PassTimes run_passes(const StepPasses& passes) override;
+  double evaluate(const StepPasses& passes) override;
+  std::int64_t passes_together() const override;
   std::span<float> values() override { return compute_->values(); }
   std::vector<RunningStatistics<float>> running_statistics() override;
   void to_host() override { compute_->to_host(); }
@@ -87,7 +89,8 @@ class PipelineRuntime final : public StepRuntime {
   PassInFlight& in_flight(StagePart& part, std::int64_t micro_batch);
   const BatchView& batch_of(std::int64_t micro_batch, const StepPasses& passes, PassTimes& times);
   void copy_statistics(StagePart& part, PartRuntime& runtime, bool out);
-  void run_forward(const PipelinePass& pass, const StepPasses& passes, PassTimes& times);
+  void run_forward(const PipelinePass& pass, const StepPasses& passes, bool training,
+                   PassTimes& times);
   void run_backward(const PipelinePass& pass, const StepPasses& passes, PassTimes& times);
   void sum_tied(const StepPasses& passes, PassTimes& times);
   bool is_lent(ParameterRange range) const;

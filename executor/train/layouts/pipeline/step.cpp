@@ -43,7 +43,7 @@ PassTimes PipelineRuntime::run_passes(const StepPasses& passes) {
   begin_step(times);
   for (const PipelinePass& pass : passes_of_stage(layout_, stage_)) {
     if (pass.forward)
-      run_forward(pass, passes, times);
+      run_forward(pass, passes, true, times);
     else
       run_backward(pass, passes, times);
   }
@@ -53,6 +53,29 @@ PassTimes PipelineRuntime::run_passes(const StepPasses& passes) {
   peers_.back.finish_sends();
   times.sending += lap.next();
   return times;
+}
+
+std::int64_t PipelineRuntime::passes_together() const {
+  return layout_.schedule == PipelineSchedule::interleaved ? layout_.pipeline : 1;
+}
+
+/// In the order of a step's forward passes. A stage's memory is that of one pass of each part.
+double PipelineRuntime::evaluate(const StepPasses& passes) {
+  PassTimes times;
+  begin_step(times);
+  int last_with_data = -1;
+  for (std::size_t k = 0; k < parts_.size(); ++k)
+    if (parts_[k].needs_data) last_with_data = int(k);
+  Layout forward_only = layout_;
+  forward_only.micro_batches = passes.count;
+  for (const PipelinePass& pass : passes_of_stage(forward_only, stage_)) {
+    if (!pass.forward) continue;
+    run_forward(pass, passes, false, times);
+    in_flight(parts_[std::size_t(pass.part)], pass.micro_batch).micro_batch = -1;
+    if (pass.part == last_with_data) batches_.erase(pass.micro_batch);
+  }
+  peers_.onward.finish_sends();
+  return times.loss;
 }
 
 PassInFlight& PipelineRuntime::in_flight(StagePart& part, std::int64_t micro_batch) {
@@ -82,7 +105,7 @@ void PipelineRuntime::copy_statistics(StagePart& part, PartRuntime& runtime, boo
   }
 }
 
-void PipelineRuntime::run_forward(const PipelinePass& pass, const StepPasses& passes,
+void PipelineRuntime::run_forward(const PipelinePass& pass, const StepPasses& passes, bool training,
                                   PassTimes& times) {
   StagePart& part = parts_[std::size_t(pass.part)];
   PassInFlight& flight = in_flight(part, -1);
@@ -97,11 +120,11 @@ void PipelineRuntime::run_forward(const PipelinePass& pass, const StepPasses& pa
   copy_statistics(part, runtime, false);
   if (walk_) walk_->begin_pass(part.forward);
   Lap lap;
-  const double loss = runtime.forward(batch, passes.position(pass.micro_batch));
+  const double loss = runtime.forward(batch, passes.position(pass.micro_batch), training);
   const ExchangeWaits waited = passes.take_waited();
   times.waited += waited;
   times.forward += lap.next() - waited.total() - times.add(runtime.take_exchanged());
-  copy_statistics(part, runtime, true);
+  if (training) copy_statistics(part, runtime, true);
   if (part.last) {
     passes.check(loss);
     times.loss += loss * layout_.pipeline / double(passes.count);

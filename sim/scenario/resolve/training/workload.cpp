@@ -23,6 +23,7 @@ std::optional<Dataset> resolve_dataset(Draft& draft, const WorkloadSpec& workloa
     dataset.samples = Fact<Samples>{Samples{given->samples}};
     dataset.bytes_per_sample = Fact<Bytes>{given->bytes_per_sample};
     dataset.decode_cpu_seconds = Fact<double>{given->decode.count()};
+    dataset.validation_samples = Fact<Samples>{Samples{given->validation_samples}};
     if (model != nullptr) dataset.unit = model->sample_unit();
     return dataset;
   }
@@ -107,7 +108,8 @@ void resolve_evaluations(Draft& draft, PlannedWorkload& job, const WorkloadSpec&
   if (job.dataset.validation_samples.value.v <= 0) {
     draft.error("workload.evaluation",
                 fmt::format("dataset {} has no validation set to evaluate on", job.dataset.name),
-                "leave evaluation out");
+                job.dataset.name == kGivenDataset ? "dataset: {validation_samples: 50000}"
+                                                  : "leave evaluation out");
     return;
   }
   job.evaluate_every_epochs = workload.evaluate_every_epochs;
