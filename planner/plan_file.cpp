@@ -29,8 +29,10 @@ void add_paths(const ScenarioFile& file, const std::filesystem::path& directory,
       add(graph->format == ModelFromGraphFile::Format::onnx ? "workload.model.onnx"
                                                             : "workload.model.fx",
           graph->file);
-  if (s.workload && s.workload->data && !is_store_location(s.workload->data->path))
+  if (s.workload && s.workload->data && !is_store_location(s.workload->data->path)) {
     add("workload.data.path", s.workload->data->path);
+    add("workload.data.validation", s.workload->data->validation);
+  }
   if (s.disruptions.preemption)
     if (const auto* trace = std::get_if<TraceReclaim>(&*s.disruptions.preemption))
       add("disruptions.preemption.file", trace->file);

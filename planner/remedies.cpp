@@ -82,6 +82,7 @@ RestOfRun rest_of_run(PlanHere here, std::int64_t steps, const NetworkModel& net
                       int replications, std::uint64_t seed) {
   Plan& plan = here.plan;
   PlannedWorkload& job = plan.only_job();
+  job.evaluations *= double(steps) / double(std::max<std::int64_t>(1, job.steps));
   job.steps = steps;
   job.total_samples = double(steps) * double(job.global_batch);
   ForecastOptions how;
@@ -99,7 +100,9 @@ RestOfRun rest_of_run(PlanHere here, std::int64_t steps, const NetworkModel& net
                                   f.goodput.mean
                             : 0;
   const std::size_t n = f.times_seconds.size();
-  const double work = double(f.steps) * f.step.step.count() * here.step_factor * (1 + beside);
+  const Seconds trained =
+      double(f.steps) * f.step.step + evaluation_time(plan, job, f.step) * job.evaluations;
+  const double work = trained.count() * here.step_factor * (1 + beside);
   for (std::size_t k = 0; k < n; ++k) {
     const double time = f.times_seconds[k];
     const bool ends = std::isfinite(time) && time > 0;

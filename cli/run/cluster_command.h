@@ -80,6 +80,7 @@ class ClusterCommand {
   kubernetes::PreflightQuestion question(const RunOptions& options, const std::string& run,
                                          const std::string& first, bool makes_run) const;
 
+  Seconds between_steps() const;
   kubernetes::KubernetesRunOptions run_options(const RunOptions& options,
                                                const std::string& run) const;
 

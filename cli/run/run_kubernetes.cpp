@@ -315,14 +315,21 @@ KubernetesRunOptions ClusterCommand::run_options(const RunOptions& options,
   how.notice = options.notice;
   how.patience = artifact_.container
                      ? patience_with_program(options.hang)
-                     : patience_with_pods(options.hang, forecast_->step.step,
-                                          checkpoint_save_time(plan(), plan().only_job()));
+                     : patience_with_pods(options.hang, forecast_->step.step, between_steps());
   how.cordon_slow = options.cordon_slow;
   how.pending_deadline = options.pending.value_or(how.pending_deadline);
   how.files.digest = how.digests.run;
   how.deadline = deadline_of(options, plan());
   how.budget = budget_;
   return how;
+}
+
+/// The longest of what comes between two steps, as forecast.
+Seconds ClusterCommand::between_steps() const {
+  const PlannedWorkload& job = plan().only_job();
+  const Seconds save = checkpoint_save_time(plan(), job);
+  if (job.evaluations == 0) return save;
+  return std::max(save, evaluation_time(plan(), job, forecast_->step));
 }
 
 int run_in_cluster(const RunOptions& options, std::span<const std::string> arguments) {

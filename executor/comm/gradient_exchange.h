@@ -94,13 +94,14 @@ class GradientExchange {
   virtual bool pulls_rows() const { return false; }
   /// Of the table whose room in the view begins at `table`, the place of each id's row: row r of
   /// the room has its values, and its gradient belongs there. Ids in any order, as often as they
-  /// come; a row keeps its place until the step, or drop_rows(), ends. Throws CommError.
+  /// come; a row keeps its place until the step, or forget_passes(), ends. Throws CommError.
   virtual std::vector<std::size_t> need_rows(std::size_t /*table*/,
                                              std::span<const std::int64_t> /*ids*/) {
     return {};
   }
-  /// After passes without a gradient: the rows that they asked for are not this step's.
-  virtual void drop_rows() {}
+  /// After passes without a gradient: the rows that they asked for, and what they took of the
+  /// exchange, are no step's.
+  virtual void forget_passes() {}
   /// Before start(), where rows are pulled: who fills in the first values of a whole table. It is
   /// asked on rank 0 alone, for one table after the other.
   virtual void draw_tables_by(

@@ -13,6 +13,7 @@ class SteppedZero : public ZeroExchange, protected ZeroParts {
   void scaled_by(double scale, std::int64_t skipped) override { steps().scaled_by(scale, skipped); }
   void begin_backward() override { steps().begin_backward(); }
   ExchangeWaits take_waited() override { return steps().take_waited(); }
+  void forget_passes() override { steps().forget_passes(); }
   ExchangeTimes finish_step(std::int64_t step, double learning_rate) override {
     return steps().finish_step(step, learning_rate);
   }

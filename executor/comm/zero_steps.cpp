@@ -50,6 +50,13 @@ std::optional<double> ZeroSteps::clip() const {
   return scaling_.scale_of_step(options_.clip_norm, of_ranks, options_.squares_of_all);
 }
 
+void ZeroSteps::forget_passes() {
+  queue_.wait_for_all();
+  queue_.take_busy();
+  sent_ = {};
+  waited_ = {};
+}
+
 ExchangeTimes ZeroSteps::finish_step(std::int64_t step, double learning_rate) {
   using Clock = std::chrono::steady_clock;
   ExchangeTimes times;

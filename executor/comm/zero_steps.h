@@ -49,6 +49,8 @@ class ZeroSteps {
   bool gradients_ready(std::size_t block, std::size_t count);
   void all_ready(std::size_t block);
   ExchangeTimes finish_step(std::int64_t step, double learning_rate);
+  /// What was gathered since the last step is none's.
+  void forget_passes();
 
   void prefetch(std::size_t block);
   void wait_for(std::size_t block) { waited_.parameters += queue_.wait(blocks_[block].gather); }

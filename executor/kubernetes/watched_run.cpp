@@ -54,6 +54,7 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
       slow_ranks_(kinds_of_ranks(plan, plan.only_job())),
       interruptions_(kubectl, options.state) {
   if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_, options.digests);
+  tracker_.expect_evaluations(plan.only_job());
   tracker_.take_up(files_.before().steps, files_.before().checkpoints,
                    files_.before().interruptions, files_.before().of_this_plan);
   count_money(plan, forecast);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "executor/train/records/progress.h"
+#include "sim/scenario/plan.h"
 
 namespace reckon {
 namespace {
@@ -55,6 +56,15 @@ void RunTracker::take_up(const std::vector<StepRecord>& steps,
   add_saves(std::nullopt);
   for (std::int64_t k = 0; k < interruptions; ++k) live_.add_interruption();
   status_.interruptions += interruptions;
+}
+
+/// The one behind a step may be under way until the next step is told of.
+void RunTracker::expect_evaluations(const PlannedWorkload& job) {
+  const double all = double(evaluations_after(job, job.steps));
+  if (all == 0) return;
+  live_.set_evaluations([&job, all](std::int64_t steps_done) {
+    return 1 - double(evaluations_after(job, steps_done - 1)) / all;
+  });
 }
 
 void RunTracker::count_money(RunSpending spending, std::optional<Usd> budget) {

@@ -55,6 +55,8 @@ class RunTracker {
   /// of them only counts how far they came.
   void take_up(const std::vector<StepRecord>& steps, const std::vector<CheckpointRecord>& saves,
                std::int64_t interruptions, std::int64_t of_this_plan = 0);
+  /// Of the run's job, which must outlive it: when evaluations come.
+  void expect_evaluations(const PlannedWorkload& job);
   /// The run's money, and its limit; nullopt: none.
   void count_money(RunSpending spending, std::optional<Usd> budget);
   void begin_attempt(std::int64_t attempt);

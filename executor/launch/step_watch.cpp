@@ -25,12 +25,12 @@ StepPatience patience_with_program(std::optional<Seconds> hang) {
 }
 
 StepPatience patience_with_pods(std::optional<Seconds> hang, Seconds forecast_step,
-                                Seconds forecast_save) {
+                                Seconds forecast_between) {
   constexpr Seconds kSave = 5 * kMinute;
-  constexpr double kSlowerSave = 3;
+  constexpr double kSlower = 3;
   const Seconds step = progress_deadline(hang, forecast_step);
   if (step == Seconds{0}) return {};
-  const Seconds least = std::max({step, kSave, kSlowerSave * forecast_save});
+  const Seconds least = std::max({step, kSave, kSlower * forecast_between});
   return {.step = least, .first = 3 * least};
 }
 

@@ -27,11 +27,11 @@ struct StepPatience {
 /// evaluation or a save between two steps may be longer than many of these. An attempt that told of
 /// no step is waited for.
 StepPatience patience_with_program(std::optional<Seconds> hang);
-/// progress_deadline(), and three forecast saves, which may lie between two steps, but five minutes
-/// at least, as GangOptions::start_deadline allows a save. Three times that before the first step:
-/// a start, reading a checkpoint, and the step.
+/// progress_deadline(), and three times the longest that may lie between two steps as forecast, a
+/// save or an evaluation, but five minutes at least, as GangOptions::start_deadline allows a save.
+/// Three times that before the first step: a start, reading a checkpoint, and the step.
 StepPatience patience_with_pods(std::optional<Seconds> hang, Seconds forecast_step,
-                                Seconds forecast_save);
+                                Seconds forecast_between);
 
 /// How long a watcher listened since it last asked: where it stood still itself it has heard
 /// nothing of what was told meanwhile, so that longer than five seconds does not count.

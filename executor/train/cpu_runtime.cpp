@@ -19,7 +19,7 @@ class CpuRuntime final : public StepRuntime {
     return runtime_.forward(batch, values_.span(), position, training);
   }
   void backward(double scale, const std::function<void(ParameterRange)>& ready) override {
-    runtime_.backward(values_.span(), gradients_.span(), scale, ready);
+    runtime_.backward(values_.span(), gradients_.span(), scale, {.ready = ready, .leaves = {}});
   }
   ModelExchanges take_exchanged() override { return runtime_.take_exchanged(); }
   std::span<float> values() override { return values_.span(); }

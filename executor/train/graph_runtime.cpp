@@ -274,7 +274,7 @@ double GraphRuntime<T>::forward(const BatchView& batch, std::span<const T> value
 
 template <class T>
 void GraphRuntime<T>::backward(std::span<const T> values, std::span<T> gradients, double scale,
-                               const std::function<void(ParameterRange)>& ready) {
+                               const GradientTaker& taker) {
   RECKON_CHECK(pass_.training);
   RECKON_CHECK(options_.trains);
   RECKON_CHECK(gradients.size() == layout_.count);
@@ -297,9 +297,9 @@ void GraphRuntime<T>::backward(std::span<const T> values, std::span<T> gradients
     const Action& action = schedule_.actions[t];
     run(t);
     const ParameterRange range = trained_range_[action.layer];
-    if (action.kind != Action::Kind::backward || range.count == 0 || !ready) continue;
+    if (action.kind != Action::Kind::backward || range.count == 0 || !taker.takes(range)) continue;
     sum_gradients(action.layer, gradients);
-    ready(range);
+    taker.ready(range);
   }
 }
 

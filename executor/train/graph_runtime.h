@@ -60,6 +60,18 @@ struct ActionHooks {
   std::function<void(std::size_t action)> before, after;
 };
 
+/// Who takes gradients of a backward pass.
+struct GradientTaker {
+  /// Those of a layer are final and may leave, last layer first. Empty: other passes will add to
+  /// all of them.
+  std::function<void(ParameterRange)> ready;
+  /// Whether those of a layer leave behind this pass; empty: all do. Of others later passes add to
+  /// what this one leaves.
+  std::function<bool(ParameterRange)> leaves;
+
+  bool takes(ParameterRange range) const { return ready && (!leaves || leaves(range)); }
+};
+
 /// State that is neither parameter nor gradient: "bn1.running_mean", "bn1.running_var".
 template <class T>
 struct RunningStatistics {
@@ -101,12 +113,11 @@ class GraphRuntime {
   std::span<const T> predict(const BatchView& batch, std::int64_t samples,
                              std::span<const T> values, LayerId last);
   /// Gradients of (scale * loss) of the last forward pass are added to `gradients`; scale =
-  /// 1 / micro-batches when accumulating. `ready` is called as soon as a layer's gradients are
-  /// final, last layer first. Empty: other passes will add to them. Where it is given, gradients of
-  /// which tensor ranks have summands (ParameterSlot::sums_gradient) are added up before. Those of
+  /// 1 / micro-batches when accumulating. Before `taker` is told of a layer's, those of which
+  /// tensor ranks have summands (ParameterSlot::sums_gradient) are added up, once a step. Those of
   /// context ranks, each of its tokens, are summands as those of data-parallel ranks are.
   void backward(std::span<const T> values, std::span<T> gradients, double scale,
-                const std::function<void(ParameterRange)>& ready);
+                const GradientTaker& taker);
 
   /// Of a part: outputs of layers of other parts, what they are or their gradients, that come into
   /// it (before a forward pass; before a backward pass) and go out of it (behind it). No gradient:

@@ -230,7 +230,7 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
   Lap whole;        // from one step's end to the next: what writing records takes, too
   Seconds apart{};  // of it, what the save and the evaluation behind the step before took
   while (steps_done_ < steps_done) {
-    apart += evaluate_where_due(hooks);
+    if (!evaluate_where_due(hooks, apart)) return;
     if (loaded != steps_done_) {  // at the start, and where the others went on without this rank
       in_place.reset();
       loader.emplace(data_, format_,
@@ -259,25 +259,29 @@ void Trainer::train_until(std::int64_t steps_done, const TrainerHooks& hooks) {
     if (hooks.measured) hooks.measured(m);
     if (hooks.stop && hooks.stop(steps_done_)) return;
   }
-  evaluate_where_due(hooks);
+  evaluate_where_due(hooks, apart);
 }
 
-/// What it took.
-Seconds Trainer::evaluate_where_due(const TrainerHooks& hooks) {
-  if (options_.validation == nullptr || steps_done_ == 0) return {};
+/// False: training ends here. `taken` grows by what it took.
+bool Trainer::evaluate_where_due(const TrainerHooks& hooks, Seconds& taken) {
+  if (options_.validation == nullptr || steps_done_ == 0) return true;
   const std::int64_t due = options_.evaluations(steps_done_);
   // Whether the pass behind a step that was restored had been made, nobody knows.
   const std::int64_t made = evaluations_.value_or(options_.evaluations(steps_done_ - 1));
   evaluations_ = due;
-  if (due == made) return {};
+  if (due == made) return true;
   Lap lap;
-  EvaluationMeasurement m = evaluate_all(hooks);
-  m.seconds = lap.next();
-  if (hooks.evaluated) hooks.evaluated(m);
-  return m.seconds + lap.next();
+  std::optional<EvaluationMeasurement> m = evaluate_all(hooks);
+  const Seconds time = lap.next();
+  if (m) m->seconds = time;
+  if (m && hooks.evaluated) hooks.evaluated(*m);
+  if (!m && hooks.checkpoint) hooks.checkpoint(steps_done_);
+  taken += time + lap.next();
+  return m || !hooks.stop || !hooks.stop(steps_done_);
 }
 
-EvaluationMeasurement Trainer::evaluate_all(const TrainerHooks& hooks) {
+/// nullopt: it was left.
+std::optional<EvaluationMeasurement> Trainer::evaluate_all(const TrainerHooks& hooks) {
   const RankShare& share = options_.share;
   const std::int64_t batch = options_.micro_batch, together = runtime_->passes_together();
   const std::int64_t at_once = batch * share.parts * together;
@@ -292,27 +296,40 @@ EvaluationMeasurement Trainer::evaluate_all(const TrainerHooks& hooks) {
   EvaluationMeasurement m{.steps_done = steps_done_,
                           .samples = passes * batch,
                           .samples_of_all = passes * batch * share.parts};
-  m.loss = runtime_->evaluate({.count = passes,
-                               .load =
-                                   [&] {
-                                     report(hooks, steps_done_, ProgressPhase::evaluating);
-                                     exchange_.drop_rows();
-                                     return with_rows(loader.next().batch->view());
-                                   },
-                               .position =
-                                   [&](std::int64_t k) {
-                                     return StepPosition{steps_done_, k * batch};
-                                   },
-                               .take_waited = [&] { return exchange_.take_waited(); },
-                               .check = [](double) {}});
-  exchange_.drop_rows();
-  exchange_.take_waited();  // no step's
-  return m;
+  const auto load = [&] {
+    if (exchange_.pulls_rows()) exchange_.forget_passes();  // there is room for a batch's
+    return with_rows(loader.next().batch->view());
+  };
+  const auto position = [&](std::int64_t k) {  // asked by every stage of a pipeline, too
+    report(hooks, steps_done_, ProgressPhase::evaluating);
+    return StepPosition{steps_done_, k * batch};
+  };
+  report(hooks, steps_done_, ProgressPhase::evaluating);
+  std::int64_t part = together;
+  bool goes_on = true;
+  for (std::int64_t done = 0; goes_on && done < passes;) {
+    Lap lap;
+    const std::int64_t count = std::min(part, passes - done);
+    m.loss += double(count) / double(passes) *
+              runtime_->evaluate({.count = count,
+                                  .load = load,
+                                  .position = position,
+                                  .take_waited = [&] { return exchange_.take_waited(); },
+                                  .check = [](double) {}});
+    done += count;
+    if (done == passes || !hooks.between_parts) continue;
+    const EvaluationWord word = hooks.between_parts(lap.next());
+    goes_on = word != EvaluationWord::leave;
+    if (word == EvaluationWord::longer) part *= 2;
+  }
+  exchange_.forget_passes();
+  m.input = options_.validation->work();
+  return goes_on ? std::optional(m) : std::nullopt;
 }
 
 double Trainer::evaluate(const BatchView& batch) {
   const double loss = runtime_->forward(with_rows(batch), {steps_done_, 0}, false);
-  exchange_.drop_rows();
+  exchange_.forget_passes();
   return loss;
 }
 

@@ -75,14 +75,19 @@ struct StepMeasurement {
   std::optional<InputWork> input;
 };
 
-/// An evaluation pass: all validation samples, in whole batches of all ranks, so that the last one
-/// is filled up with samples of the beginning.
+/// An evaluation pass: all validation samples, in whole batches of all ranks, so that the last
+/// ones are filled up with samples that were there already.
 struct EvaluationMeasurement {
   std::int64_t steps_done = 0;
   std::int64_t samples = 0, samples_of_all = 0;  // of this rank, of all ranks
-  double loss = 0;  // mean over this rank's; of a pipeline see PassTimes::loss
+  double loss = 0;                 // mean over this rank's; of a pipeline see PassTimes::loss
+  std::optional<InputWork> input;  // of all passes; nullopt: the source does not say
   Seconds seconds{};
 };
+
+/// leave: an evaluation ends without a result. longer: as `goes_on`, and the next part has twice
+/// the passes.
+enum class EvaluationWord { goes_on, longer, leave };
 
 /// All may be empty.
 struct TrainerHooks {
@@ -96,6 +101,9 @@ struct TrainerHooks {
   /// After each step, with the number of steps done: saves when it is time to.
   std::function<void(std::int64_t steps_done)> checkpoint;
   std::function<void(const EvaluationMeasurement&)> evaluated;
+  /// Between parts of an evaluation, the last of which took so long on this rank: as all ranks that
+  /// evaluate together must decide. Empty: it goes on.
+  std::function<EvaluationWord(Seconds)> between_parts;
   /// Whether to end after `steps_done`: all ranks must decide the same.
   std::function<bool(std::int64_t steps_done)> stop;
 };
@@ -126,6 +134,7 @@ class Trainer {
   /// Parameters and running statistics, by the same rules. Where state is cut over ranks: after
   /// GradientExchange::take_final_values().
   std::vector<StateTensor> trained();
+  bool evaluates() const { return options_.validation != nullptr; }
   std::int64_t steps_done() const { return steps_done_; }
   /// Optimizer steps that are in the parameters, also where a step failed: it is in them whole, or
   /// not at all, where their update takes no exchange (all-reduce).
@@ -140,7 +149,8 @@ class Trainer {
   void set_statistic(const std::string& name, std::span<const std::byte> bytes);
 
   /// Trains until options.steps, or until `stop` says so. Evaluation passes come behind the save of
-  /// the step that they follow; who goes on from that save makes the pass again. Throws
+  /// the step that they follow; who goes on from that save makes the pass again. Who leaves one is
+  /// asked to save, and whether to end, once more. Throws
   /// TrainingError, DataError, CommError, and what hooks throw.
   void train(const TrainerHooks& hooks) { train_until(options_.steps, hooks); }
   /// The beginning of that training: the schedule of the learning rate is that of all its steps.
@@ -160,8 +170,8 @@ class Trainer {
 
  private:
   StepMeasurement run_step(class DataLoader& loader, const TrainerHooks& hooks);
-  Seconds evaluate_where_due(const TrainerHooks& hooks);
-  EvaluationMeasurement evaluate_all(const TrainerHooks& hooks);
+  bool evaluate_where_due(const TrainerHooks& hooks, Seconds& taken);
+  std::optional<EvaluationMeasurement> evaluate_all(const TrainerHooks& hooks);
   BatchView with_rows(const BatchView& batch);
   void draw_table(std::size_t table, std::span<float> values);
   const WholeTable* held(const ParameterSlot& slot) const;

@@ -36,9 +36,10 @@ std::map<std::string, std::string> settings_in_common(const JobOptions& options,
   settings["network"] = digest_of(job.model);
   settings["restart"] = job.restart ? std::string(to_text(job.restart->kind)) : "none";
   for (const auto& [place, value] : fields_of(job.strategy)) settings["strategy." + place] = value;
-  settings["evaluation"] = job.evaluate_every_epochs
-                               ? fmt::format("every {} epochs", *job.evaluate_every_epochs)
-                               : "none";
+  const bool evaluates =
+      job.evaluate_every_epochs && has_validation_set(data_of(options, job.data));
+  settings["evaluation"] =
+      evaluates ? fmt::format("every {} epochs", *job.evaluate_every_epochs) : "none";
   settings["--phases-apart"] = yes_or_no(options.phases_apart);
   if (!computes) return settings;
   settings["steps"] = std::to_string(std::min(options.steps.value_or(job.steps), job.steps));

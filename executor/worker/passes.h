@@ -17,5 +17,8 @@ std::string why_other_epochs(const PlannedWorkload& job, const DataSource& sourc
 /// What evaluation passes read: images whole, not cut at random. nullptr: the plan makes none.
 /// Throws DataError.
 std::unique_ptr<DataSource> open_validation(const JobOptions& options, const Job& job);
+/// Where evaluation passes are others than the plan or the options say: how. "": they are not.
+std::string why_other_validation(const JobOptions& options, const Job& job,
+                                 const DataSource* validation);
 
 }  // namespace reckon::worker

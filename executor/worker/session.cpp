@@ -260,8 +260,29 @@ void Session::tell(const StepMeasurement& m) {
       x.apply.count(), m.checkpoint.count()));
 }
 
+/// Parts take a second or so: then who is told to stop, or to regroup, does.
+EvaluationWord Session::between_parts(Seconds part) {
+  constexpr Seconds kPart{1};
+  const auto flag = [](bool set) { return set ? 1.0 : 0.0; };
+  Communicator* together = in_lockstep() ? &communicator_ : of_worker_;
+  const bool first = together == nullptr || together->rank() == 0;
+  const bool told = in_lockstep() && first && orders_ && orders_->told_to_regroup();
+  std::array<double, 3> sum{flag(stop_requested()), flag(told), flag(first && part < kPart)};
+  if (together != nullptr) together->all_reduce(std::span<double>(sum));
+  if (sum[0] + sum[1] > 0) {
+    if (in_lockstep() && trainer_.steps_done() < steps_) {
+      stopped_ = sum[0] > 0;
+      regroups_ = !stopped_;
+      save_due_ = regroups_ && saves_to_regroup_;
+    }
+    return EvaluationWord::leave;
+  }
+  return sum[2] > 0 ? EvaluationWord::longer : EvaluationWord::goes_on;
+}
+
 /// Where ranks go in step the loss is that of all samples; else every worker has its own.
 void Session::take(EvaluationMeasurement m) {
+  if (m.input && m.input->skipped > 0) report_skipped(*m.input);
   const bool together = in_lockstep();
   if (together) {
     const auto begin = Clock::now();
@@ -295,10 +316,13 @@ TrainerHooks Session::hooks() {
   hooks.checkpoint = [this](std::int64_t done) {
     if (!in_lockstep()) decide_alone(done);
     if (nodes_due_ && !stopped_) save_on_nodes();
-    if (checkpoints_ && (save_due_ || stopped_)) save(stopped_);
+    // What follows the last step may fail, or take long.
+    const bool is_last = done == steps_ && trainer_.evaluates();
+    if (checkpoints_ && (save_due_ || stopped_ || is_last) && !is_saved()) save(stopped_);
   };
   hooks.record = [this](const StepMeasurement& m) { record(m); };
   hooks.measured = [this](const StepMeasurement& m) { tell(m); };
+  hooks.between_parts = [this](Seconds part) { return between_parts(part); };
   hooks.evaluated = [this](const EvaluationMeasurement& m) { take(m); };
   hooks.stop = [this](std::int64_t) { return stopped_ || regroups_; };
   return hooks;
@@ -364,7 +388,7 @@ void Session::finish() {
   if (!stopped_ && waits_for_nobody() && communicator_.rank() > 0) exchange_.end_steps();
   if (!checkpoints_) return;
   if (!stopped_ && waits_for_nobody()) wait_for_others();
-  if (!stopped_ && !regroups_) save(false);
+  if (!stopped_ && !regroups_ && !is_saved()) save(false);
   report_saving();
   if (nodes_) nodes_->finish();
   checkpoints_->finish();

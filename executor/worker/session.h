@@ -72,6 +72,8 @@ class Session {
   void record(const StepMeasurement& m);
   void tell(const StepMeasurement& m);
   void take(EvaluationMeasurement m);
+  EvaluationWord between_parts(Seconds part);
+  bool is_saved() const;
   void report_skipped(const InputWork& input);
   void amend_interval(const SaveReport& save);
   bool keeps_records() const { return log_ || options_.log_records; }
@@ -108,6 +110,7 @@ class Session {
   std::chrono::steady_clock::time_point saved_on_nodes_ = saved_;
   Seconds interval_;              // of useful work between two saves
   std::int64_t saved_steps_ = 0;  // done at the last save, or at the start
+  int saves_ = 0;                 // in this start
   bool save_due_ = false, nodes_due_ = false, stopped_ = false;
   Orders* orders_ = nullptr;  // nobody gives any
   bool saves_to_regroup_ = true, regroups_ = false;

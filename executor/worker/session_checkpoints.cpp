@@ -153,6 +153,11 @@ void Session::save_on_nodes() {
   saved_on_nodes_ = Clock::now();
 }
 
+/// In lockstep, and in this start.
+bool Session::is_saved() const {
+  return in_lockstep() && saves_ > 0 && saved_steps_ == trainer_.steps_done();
+}
+
 void Session::save(bool emergency) {
   report_saving();
   Counters counters{{"step", trainer_.steps_done()}};
@@ -167,6 +172,7 @@ void Session::save(bool emergency) {
   planned_save_ = !emergency;
   saved_ = Clock::now();
   saved_steps_ = trainer_.steps_done();
+  ++saves_;
 }
 
 /// As a part of the step that was done: who saves is behind those that have begun the next.

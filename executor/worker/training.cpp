@@ -360,6 +360,9 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
       !why.empty() && me.rank == 0)
     print_error(fmt::format("reckon-worker: warning: {}\n", why));
   const auto validation = open_validation(options, loaded);
+  if (const std::string why = why_other_validation(options, loaded, validation.get());
+      !why.empty() && me.rank == 0)
+    print_error(fmt::format("reckon-worker: warning: {}\n", why));
 
   const std::optional<JobSecret> secret = secret_of(options, me);  // before files are touched
   const RunEnvironment environment = RunEnvironment::read();

@@ -247,6 +247,7 @@ LiveEstimate LiveForecast::at(Seconds elapsed, std::int64_t steps_done) const {
   const bool started = steps_done > 0 || step_factor_.is_measured();
   const double left = double(std::max<std::int64_t>(0, steps_ - steps_done));
   const double share_left = left / all_steps();
+  const double evaluations = evaluations_to_come_ ? evaluations_to_come_(steps_done) : share_left;
   const double ratio = interruption_ratio(elapsed);
   std::vector<double> work = step_factor_.factors(left);
   for (double& w : work) w *= left * step_.count();
@@ -258,7 +259,7 @@ LiveEstimate LiveForecast::at(Seconds elapsed, std::int64_t steps_done) const {
     const Sample& s = samples_[k];
     // A replication that never finished waits for ever, until the last step is done after all.
     const double to_come =
-        left > 0 ? work[k] + saves[k] + share_left * (s.again * ratio + s.other) : 0;
+        left > 0 ? work[k] + saves[k] + share_left * s.again * ratio + evaluations * s.other : 0;
     // Before the first step the run is in its start, which may take longer than was forecast;
     // behind it, what it took is what has passed.
     const double time =

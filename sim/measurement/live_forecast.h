@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "sim/forecast/forecast.h"
@@ -95,6 +97,11 @@ class LiveForecast {
   /// Of the whole run. Without prices it is nobody's limit.
   void set_budget(Usd budget) { budget_ = budget; }
 
+  /// Which share of all evaluations comes after so many steps; else they are spread evenly.
+  void set_evaluations(std::function<double(std::int64_t steps_done)> to_come) {
+    evaluations_to_come_ = std::move(to_come);
+  }
+
   /// `elapsed`: since the run's begin; `steps_done`: safe or not, as training counts.
   LiveEstimate at(Seconds elapsed, std::int64_t steps_done) const;
 
@@ -131,6 +138,7 @@ class LiveForecast {
   // are); seconds of steps that were measured, until now and until the last save.
   double interval_ = 0, save_ = 0, work_ = 0, work_saved_ = 0;
   std::int64_t saves_ = 0;
+  std::function<double(std::int64_t)> evaluations_to_come_;
 };
 
 }  // namespace reckon

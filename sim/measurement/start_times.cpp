@@ -27,6 +27,9 @@ StartTimes start_times(const Measurements& measured) {
     });
     if (first == measured.steps.end()) continue;
     double start = (first->at - first->seconds - run.at).count();
+    for (const EvaluationRecord& e : measured.evaluations)  // made again, before it
+      if (e.rank == 0 && e.attempt == run.attempt && e.step <= first->step)
+        start -= e.seconds.count();
     for (const CheckpointRecord& c : measured.checkpoints)
       if (c.action == CheckpointAction::restore && c.attempt == run.attempt) {
         start -= c.seconds.count();

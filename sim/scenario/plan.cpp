@@ -90,7 +90,8 @@ void change_batch(PlannedWorkload& job, std::int64_t global_batch) {
   job.steps = whole_steps(job.total_samples / double(global_batch) - kRounding);
   if (!job.evaluate_every_epochs) return;
   const double epochs = job.total_samples / job.dataset.samples.value.v;
-  job.evaluations = std::ceil(epochs / *job.evaluate_every_epochs - kRounding);
+  job.evaluations = std::min(double(job.steps),  // one behind a step
+                             std::ceil(epochs / *job.evaluate_every_epochs - kRounding));
 }
 
 std::int64_t evaluations_after(const PlannedWorkload& job, std::int64_t steps_done) {

@@ -42,7 +42,7 @@ class HeldTables final : public GradientExchange {
     }
     return places;
   }
-  void drop_rows() override {
+  void forget_passes() override {
     for (auto& [at, table] : tables_) table.places.clear();
   }
   void gradient_ready(ParameterRange) override {}
@@ -57,7 +57,7 @@ class HeldTables final : public GradientExchange {
       for (const auto& [id, place] : table.places)
         for (std::size_t j = 0; j < table.width; ++j)
           move(table.row(id) + j, at + place * table.width + j);
-    drop_rows();
+    forget_passes();
     return {.next_step = step + 1};
   }
   std::vector<WholeTable> fetch_tables(bool) override {

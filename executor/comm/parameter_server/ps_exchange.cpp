@@ -38,7 +38,10 @@ class PsExchange final : public GradientExchange {
                                      std::span<const std::int64_t> ids) override {
     return tables_.need(step_known_ ? step_ : 0, table, ids, parameters_.values);
   }
-  void drop_rows() override { tables_.drop(); }
+  void forget_passes() override {
+    tables_.drop();
+    tables_.take_pulled();
+  }
   void draw_tables_by(TableExchange::Draw draw) override { tables_.draw_by(std::move(draw)); }
   std::vector<WholeTable> fetch_tables(bool with_optimizer) override {
     return tables_.fetch(step_known_ ? step_ : 0, parameters_.values,

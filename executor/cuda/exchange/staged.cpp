@@ -61,7 +61,9 @@ class StagedExchange final : public GradientExchange {
           "rows of tables");
     return places;
   }
-  void drop_rows() override { host_->drop_rows(); }
+  void forget_passes() override {
+    if (host_) host_->forget_passes();
+  }
   void draw_tables_by(std::function<void(std::size_t, std::span<float>)> draw) override {
     host_->draw_tables_by(std::move(draw));
   }

@@ -73,7 +73,7 @@ class Graph final : public DeviceGraph {
     return loss;
   }
 
-  void backward(double scale, const std::function<void(ParameterRange)>& ready) override {
+  void backward(double scale, const GradientTaker& taker) override {
     RECKON_CHECK(pass_.training);
     const bool ends = part_.end == rank_.layers.size();
     if (ends && schedule_.gradients.back().first < 0) return;  // nothing is trained
@@ -85,10 +85,11 @@ class Graph final : public DeviceGraph {
       const Action& action = schedule_.actions[t];
       run(t);
       const ParameterRange range = prepared_[action.layer].trained;
-      if (action.kind != Action::Kind::backward || range.count == 0 || !ready) continue;
+      if (action.kind != Action::Kind::backward || range.count == 0 || !taker.takes(range))
+        continue;
       if (const RankLayer& layer = rank_.layers[action.layer]; layer.sums_weights)
         sums_.sum(layer.origin, parameters_, pass_);
-      ready(range);
+      taker.ready(range);
     }
     for (const Cut& cut : in_)
       if (cut.gradient != nullptr)

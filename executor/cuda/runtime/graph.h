@@ -28,7 +28,7 @@ class DeviceGraph {
   /// The loss, for which it waits; of a part that has none 0.
   virtual double forward(const BatchView& batch, StepPosition position, bool training) = 0;
   /// `ready` is given ranges of the padded layout, when what makes them is queued. Waits for all.
-  virtual void backward(double scale, const std::function<void(ParameterRange)>& ready) = 0;
+  virtual void backward(double scale, const GradientTaker& taker) = 0;
 
   /// Of a part: what crosses into it and out of it, in the precision's bits, on the host: filled in
   /// before a forward pass (values that come) and a backward pass (gradients that come); made by a

@@ -40,7 +40,7 @@ class DeviceRuntime final : public StepRuntime {
     return graph_->forward(batch, position, training);
   }
   void backward(double scale, const std::function<void(ParameterRange)>& ready) override {
-    graph_->backward(scale, ready);
+    graph_->backward(scale, {.ready = ready, .leaves = {}});
   }
   ModelExchanges take_exchanged() override { return graph_->take_exchanged(); }
   std::span<float> values() override { return parameters_.host(); }

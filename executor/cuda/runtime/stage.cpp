@@ -17,8 +17,8 @@ class DevicePart final : public PartRuntime {
   double forward(const BatchView& batch, StepPosition position, bool training) override {
     return graph_->forward(batch, position, training);
   }
-  void backward(double scale, const std::function<void(ParameterRange)>& ready) override {
-    graph_->backward(scale, ready);
+  void backward(double scale, const GradientTaker& taker) override {
+    graph_->backward(scale, taker);
   }
   Crossing crossing_in() override { return graph_->crossing_in(); }
   Crossing crossing_out() override { return graph_->crossing_out(); }

@@ -39,6 +39,7 @@ LocalRun::LocalRun(const Plan& plan, const Forecast& forecast, const LocalRunOpt
   job_.clock = files_.before().clock;
   job_.lock = files_.lock();
   const EarlierPart& before = files_.before();
+  tracker_.expect_evaluations(job());
   tracker_.take_up(before.steps, before.checkpoints, before.interruptions, before.of_this_plan);
   if (forecast.rates) {
     money_.emplace(*forecast.rates, before, options.budget, checkpoint_save_time(plan, job()));

@@ -169,7 +169,7 @@ NextStart next_start(const Measurements& before) {
   };
   see(before.runs), see(before.steps), see(before.checkpoints);
   see(before.interruptions), see(before.ends), see(before.changes);
-  see(before.decisions);
+  see(before.decisions), see(before.evaluations);
   for (const RunRecord& run : before.runs)
     if (const auto clock = RunClock::parse(run.started)) return {next.attempt, *clock};
   const auto passed = std::chrono::duration_cast<RunClock::Time::duration>(latest);

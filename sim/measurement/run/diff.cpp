@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "sim/base/unit_text.h"
 #include "sim/measurement/run/bill.h"
@@ -157,8 +158,10 @@ class Differ {
       kept += s.seconds - s.input;
     }
     // In a forecast evaluations are training, too.
+    std::map<std::int64_t, Seconds> evaluations;  // by step, as they count: the last one made
     for (const EvaluationRecord& e : run_.evaluations)
-      if (e.rank == 0) trained += e.seconds, kept += e.seconds;
+      if (e.rank == 0) evaluations[e.step] = e.seconds;
+    for (const auto& [step, seconds] : evaluations) trained += seconds, kept += seconds;
     const Seconds time = run_.ends.back().at;
     if (forecast_.goodput_range && time.count() > 0)
       diff_.goodput = {*forecast_.goodput_range, kept / time};

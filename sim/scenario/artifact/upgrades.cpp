@@ -182,7 +182,7 @@ void add_embeddings(Json& artifact) {
     if (!job.is_object()) continue;
     job["zipf_exponent"] = Json::array({0.0, 0.0, 0.0, false, 0});
     if (job.contains("data") && job["data"].is_object()) {  // no images were cut, nothing fetched
-      job["data"]["endpoint"] = "";
+      job["data"]["endpoint"] = job["data"]["validation"] = "";
       for (const char* key : {"crop", "resize", "flip", "damaged"}) job["data"][key] = Json();
     }
     if (!job.contains("strategy") || !job["strategy"].is_object()) continue;

@@ -128,7 +128,6 @@ constexpr auto words_of(DataFormat) {
                     Word<DataFormat>{"megatron", DataFormat::megatron},
                     Word<DataFormat>{"numpy", DataFormat::numpy}};
 }
-/// Of encoded images, which are decoded, cut and scaled.
 /// Nothing is read: samples are functions of their number.
 constexpr bool is_made_up(DataFormat format) {
   return format == DataFormat::synthetic || format == DataFormat::clicks;
@@ -137,6 +136,7 @@ constexpr bool is_made_up(DataFormat format) {
 constexpr bool has_test_set(DataFormat format) {
   return format == DataFormat::cifar10 || format == DataFormat::mnist;
 }
+/// Of encoded images, which are decoded, cut and scaled.
 constexpr bool holds_images(DataFormat format) {
   return format == DataFormat::image_folder || format == DataFormat::webdataset ||
          format == DataFormat::tfrecord;

@@ -148,8 +148,9 @@ struct DataSpec {
   std::optional<DamagedSample> damaged;
 };
 /// Does `data` have samples for evaluation passes of our own worker? Where no path names them,
-/// made-up ones and those that come with their test set.
+/// made-up ones and those that come with their test set. Characters have none: ids are of a file.
 inline bool has_validation_set(const DataSpec& data) {
+  if (data.format == DataFormat::characters) return false;
   return !data.validation.empty() || is_made_up(data.format) || has_test_set(data.format);
 }
 /// Of an object store, not of this machine's files.

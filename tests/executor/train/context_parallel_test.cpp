@@ -93,24 +93,3 @@ TEST_CASE("ten steps of context ranks are those of one rank") {
   check_training(llama, layout_of(2), test::kSgd, test::kSgdBound);
   check_training(llama, layout_of(4), test::kAdamW, test::kAdamWBound);
 }
-
-// Of every family, all products of degrees that make eight ranks: label long.
-TEST_CASE("layouts of eight ranks train as one rank does", "[.long]") {
-  for (const int data : {1, 2, 4})
-    for (const int tensor : {1, 2, 4})
-      for (const int context : {1, 2, 4})
-        for (const int expert : {1, 2, 4})
-          for (const bool sequence_parallel : {false, true}) {
-            if (data * tensor * context != 8 || data % expert != 0) continue;
-            if (sequence_parallel && tensor == 1) continue;
-            Layout layout = layout_of(context, tensor, sequence_parallel);
-            layout.data = data;
-            layout.expert = expert;
-            const test::StepSettings& settings = data == 2 ? test::kAdamW : test::kSgd;
-            const double bound = data == 2 ? test::kAdamWBound : test::kSgdBound;
-            check_training(test::parallel_mixture(true), layout, settings, bound);
-            if (expert > 1) continue;
-            check_training(test::parallel_gpt2(), layout, settings, bound);
-            check_training(test::parallel_llama(2), layout, settings, bound);
-          }
-}

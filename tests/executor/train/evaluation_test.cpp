@@ -40,7 +40,8 @@ struct EvaluatedWay {
 
 /// The losses are one rank's, to the rounding of `relative`; the same layout without evaluations
 /// trains to the same bits.
-void check_ways(const PlannedWorkload& job, const std::vector<EvaluatedWay>& ways, double relative) {
+void check_ways(const PlannedWorkload& job, const std::vector<EvaluatedWay>& ways,
+                double relative) {
   double in_order = 0;
   const auto one = train_under(under(evaluated(job), {}, 4), kEvaluatedSteps,
                                [&](Trainer& trainer, GradientExchange&, Communicator&) {
@@ -51,11 +52,13 @@ void check_ways(const PlannedWorkload& job, const std::vector<EvaluatedWay>& way
   CHECK(one[0].evaluations[0] != one[0].evaluations[1]);
   for (const EvaluatedWay& way : ways) {
     INFO(way.name);
-    const auto with = train_under(under(evaluated(job), way.layout, way.micro_batch), kEvaluatedSteps);
+    const auto with =
+        train_under(under(evaluated(job), way.layout, way.micro_batch), kEvaluatedSteps);
     const auto without = train_under(under(job, way.layout, way.micro_batch), kEvaluatedSteps);
     for (std::size_t rank = 0; rank < with.size(); ++rank) {
       CHECK(with[rank].evaluated_after == one[0].evaluated_after);
       CHECK(with[rank].losses == without[rank].losses);
+      CHECK(with[rank].sent == without[rank].sent);  // no step has an evaluation's
       for (std::size_t k = 0; k < with[rank].evaluations.size(); ++k)
         CHECK(with[rank].evaluations[k] == Approx(one[0].evaluations[k]).epsilon(relative));
     }
@@ -99,6 +102,6 @@ TEST_CASE("stages with several parts evaluate, and go on with their running stat
                {.pipeline = 2, .schedule = PipelineSchedule::interleaved, .interleave = 2},
                4}},
              1e-5);
-  check_ways(small_job(small_resnet(), Optimizer::sgd_momentum, 0.01), {{"pipeline 2", {.pipeline = 2}, 4}},
-             1e-4);
+  check_ways(small_job(small_resnet(), Optimizer::sgd_momentum, 0.01),
+             {{"pipeline 2", {.pipeline = 2}, 4}}, 1e-4);
 }

@@ -97,8 +97,9 @@ class Rank {
               static_cast<double>(passes);
       const double scale = 1.0 / static_cast<double>(copies_ * passes);
       const bool last = k + 1 == passes;
-      runtime_.backward(values_.span(), gradients_.span(), scale,
-                        last ? [](ParameterRange) {} : std::function<void(ParameterRange)>());
+      GradientTaker taker;
+      if (last) taker.ready = [](ParameterRange) {};
+      runtime_.backward(values_.span(), gradients_.span(), scale, taker);
     }
     for (const ParameterSlot& slot : layout().slots) {
       if (!slot.trained) continue;

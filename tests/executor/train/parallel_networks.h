@@ -9,8 +9,8 @@
 namespace reckon::test {
 
 /// Sizes that two and four ranks share; a vocabulary that they do not.
-inline TransformerDimensions small_dimensions() {
-  return {.layers = 2,
+inline TransformerDimensions small_dimensions(int layers = 2) {
+  return {.layers = layers,
           .hidden = 32,
           .heads = 4,
           .vocabulary = 61,
@@ -25,15 +25,15 @@ inline ModelGraph made(const TransformerDimensions& d) {
 }
 
 /// Tied output, learned positions, one matrix of queries, keys and values.
-inline ModelGraph parallel_gpt2(std::int64_t kv_heads = 4) {
-  TransformerDimensions d = small_dimensions();
+inline ModelGraph parallel_gpt2(std::int64_t kv_heads = 4, int layers = 2) {
+  TransformerDimensions d = small_dimensions(layers);
   d.kv_heads = kv_heads;
   return made(d);
 }
 
 /// Rotary positions, gated feed-forward, RMS norms, key-value heads that query heads share.
-inline ModelGraph parallel_llama(std::int64_t kv_heads) {
-  TransformerDimensions d = small_dimensions();
+inline ModelGraph parallel_llama(std::int64_t kv_heads, int layers = 2) {
+  TransformerDimensions d = small_dimensions(layers);
   d.kv_heads = kv_heads;
   d.feed_forward = 48;
   d.positions = 0;
@@ -51,8 +51,8 @@ inline ModelGraph parallel_qwen() {
   d.gated_feed_forward = d.rms_norm = d.qk_norm = true;
   return made(d);
 }
-inline ModelGraph parallel_mixture(bool gate) {
-  TransformerDimensions d = small_dimensions();
+inline ModelGraph parallel_mixture(bool gate, int layers = 2) {
+  TransformerDimensions d = small_dimensions(layers);
   d.positions = 0;
   d.gated_feed_forward = d.rms_norm = true;
   d.dropout = 0;
@@ -63,8 +63,8 @@ inline ModelGraph parallel_mixture(bool gate) {
   d.shared_expert_gate = gate;
   return made(d);
 }
-inline ModelGraph parallel_bert() {
-  TransformerDimensions d = small_dimensions();
+inline ModelGraph parallel_bert(int layers = 2) {
+  TransformerDimensions d = small_dimensions(layers);
   d.token_types = 2;
   d.causal = false;
   d.post_norm = true;

@@ -145,6 +145,22 @@ TEST_CASE("steps that resemble their neighbours do not make the forecast too sur
   CHECK(live.at(500s, 200).step_spread > 0.01);
 }
 
+TEST_CASE("evaluations come when they come, not evenly") {
+  Forecast f = forecast_of_steps();
+  for (double& time : f.times_seconds) time += 300;  // one at the end
+  f.time_seconds = quantiles(f.times_seconds);
+  f.badput = {};
+  f.badput[std::size_t(Badput::initialization)] = 100 / f.time_seconds.mean;
+  LiveForecast evenly(f, std::nullopt), at_end(f, std::nullopt);
+  at_end.set_evaluations([](std::int64_t steps_done) { return steps_done <= 1000 ? 1.0 : 0.0; });
+  for (LiveForecast* live : {&evenly, &at_end})
+    for (int k = 0; k < 900; ++k) live->add_step(2s);
+  const double besides = 200 + 300;  // as 10 % of the steps that no cause names are so, too
+  CHECK(at_end.at(2000s, 900).time_seconds.p50 - evenly.at(2000s, 900).time_seconds.p50 ==
+        Approx(0.9 * besides).epsilon(0.01));
+  CHECK(at_end.at(2500s, 1000).time_seconds.p50 == Approx(2500));
+}
+
 TEST_CASE("measured saves take the place of those that were forecast") {
   // 100 s of steps between two saves of 10 s were forecast; the disk takes 10 ms, or a minute.
   for (const double save : {0.01, 60.0}) {

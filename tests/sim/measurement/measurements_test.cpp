@@ -99,9 +99,13 @@ TEST_CASE("every kind of record is read as it was written, digit for digit") {
   decision.miss = 1.0 / 16;
   decision.p95 = Seconds{1.0 / 3};
   decision.cost = 0.38;
+  const EvaluationRecord evaluation{1, 0, 40, Seconds{9}, Seconds{0.5}, 100, 1.0 / 3};
   const MeasurementRecord records[] = {
-      run,     step, span, Mark{"failed", 0, 1, SimTime{}}, lost, save, node, end, change, decision,
-      machine, gpu,  probe};
+      run,    step,     span,       Mark{"failed", 0, 1, SimTime{}},
+      lost,   save,     node,       end,
+      change, decision, evaluation, machine,
+      gpu,    probe};
+
   std::string text;
   for (const MeasurementRecord& r : records) text += to_line(r);
   const auto read = parse_measurements("run.jsonl", text);
@@ -122,6 +126,8 @@ TEST_CASE("every kind of record is read as it was written, digit for digit") {
   CHECK(read->decisions.at(0).cost == 0.38);
   CHECK(!read->decisions.at(0).kept_cost);
   CHECK(!read->ends.at(0).spent);
+  CHECK(read->evaluations.at(0).step == 40);
+  CHECK(read->evaluations.at(0).loss == 1.0 / 3);
 }
 
 TEST_CASE("an end says what was spent, older ends do not") {
@@ -200,7 +206,7 @@ TEST_CASE("what is wrong with a line is told whole, at its number, and the other
         "    a record looks like {\"record\":\"step\",...}\n"
         "run.jsonl:3: warning: unknown record 'stepp'; did you mean 'step'?\n"
         "    records: run, step, span, mark, interruption, checkpoint, provisioning, end, "
-        "machine, accelerator, probe, change, decision\n"
+        "machine, accelerator, probe, change, decision, evaluation\n"
         "run.jsonl:4: warning: key 'input_seconds' is missing\n"
         "run.jsonl:4: warning: unknown key 'inputs_second'; did you mean 'input_seconds'?\n"
         "run.jsonl:5: warning: 'step' cannot be \"a\"\n");

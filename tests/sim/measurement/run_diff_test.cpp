@@ -130,6 +130,23 @@ TEST_CASE("goodput and lost work of a run lie beside what was forecast of them")
   CHECK(!diff_run(*parse_forecast("f.json", kForecast), run, "run")->goodput);  // it did not say
 }
 
+TEST_CASE("evaluations are training, as in a forecast, and one that was made again counts once") {
+  std::string text = kForecast;
+  text.insert(text.find("\"goodput\""),
+              "\"goodput_range\":{\"mean\":0.8,\"p5\":0.7,\"p50\":0.8,\"p95\":0.9},");
+  Measurements run = run_of(5, 2);
+  run.ends.back().at += Seconds{6};
+  const Seconds end = run.ends.back().at;
+  run.evaluations = {{.step = 10, .at = end - Seconds{3}, .seconds = Seconds{2}},
+                     {.attempt = 1, .step = 10, .at = end, .seconds = Seconds{3}},
+                     {.rank = 1, .step = 10, .at = end, .seconds = Seconds{3}}};
+  const auto diff = diff_run(*parse_forecast("f.json", text), run, "run");
+  REQUIRE(diff);
+  CHECK(span_of(*diff, "training").run.count() == Approx(22 + 3));
+  CHECK(diff->goodput->run == Approx(25.0 / 33));
+  CHECK(span_of(*diff, "other").run.count() == Approx(3));
+}
+
 TEST_CASE("the time between a stop and the start that resumes a run is not the run's") {
   std::string text = priced_forecast();
   text.insert(text.find("\"goodput\""),

@@ -62,6 +62,15 @@ TEST_CASE("a start is told apart into image, container, process and checkpoint")
   CHECK(times.pull == std::vector<double>{28});
   CHECK(times.container == std::vector<double>{2, 2});
   CHECK(start_times({}).process.empty());
+
+  // An evaluation that is made again before the first step is no part of a start.
+  Measurements again = two_starts();
+  const StepRecord first = again.steps.front();
+  again.evaluations.push_back(
+      {.attempt = first.attempt, .step = first.step, .seconds = Seconds{1}});
+  again.evaluations.push_back(
+      {.attempt = first.attempt, .step = first.step + 1, .seconds = Seconds{1}});
+  CHECK(start_times(again).process.front() == Approx(times.process.front() - 1));
 }
 
 TEST_CASE("a plan goes on as the run's own start did, on nodes that are there or are made") {

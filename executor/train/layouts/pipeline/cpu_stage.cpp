@@ -36,8 +36,8 @@ class CpuPart final : public PartRuntime {
   double forward(const BatchView& batch, StepPosition position, bool training) override {
     return runtime_.forward(batch, values_, position, training);
   }
-  void backward(double scale, const std::function<void(ParameterRange)>& ready) override {
-    runtime_.backward(values_, gradients_, scale, ready);
+  void backward(double scale, const GradientTaker& taker) override {
+    runtime_.backward(values_, gradients_, scale, taker);
   }
   Crossing crossing_in() override { return bytes_of(runtime_.crossing_in()); }
   Crossing crossing_out() override { return bytes_of(runtime_.crossing_out()); }

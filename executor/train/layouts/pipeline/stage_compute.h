@@ -23,7 +23,7 @@ class PartRuntime {
   /// The loss, or 0 of a part that has none.
   virtual double forward(const BatchView& batch, StepPosition position, bool training) = 0;
   /// As GraphRuntime's; ranges of StageCompute::exchanged_layout().
-  virtual void backward(double scale, const std::function<void(ParameterRange)>& ready) = 0;
+  virtual void backward(double scale, const GradientTaker& taker) = 0;
 
   /// What comes into the part and goes out of it, in this machine's memory: what is received is
   /// there before a pass, and what is sent behind it. Empty: no gradient.

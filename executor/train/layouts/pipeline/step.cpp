@@ -180,19 +180,18 @@ void PipelineRuntime::run_backward(const PipelinePass& pass, const StepPasses& p
   Lap lap;
   passes.begin_backward();
   if (walk_) walk_->begin_pass(part.backward);
-  std::function<void(ParameterRange)> ready;
+  GradientTaker taker;
   if (pass.micro_batch + 1 == passes.count)
-    ready = [&](ParameterRange range) {
+    taker.ready = [&](ParameterRange range) {
       if (is_lent(range))
         held_back_.push_back(range);
       else
         passes.ready(range);
     };
   else if (passes.exchanged_every_pass)
-    ready = [&](ParameterRange range) {
-      if (!waits_for_copies(range)) passes.ready(range);
-    };
-  runtime.backward(passes.scale, ready);
+    taker = {.ready = passes.ready,
+             .leaves = [&](ParameterRange range) { return !waits_for_copies(range); }};
+  runtime.backward(passes.scale, taker);
   const ExchangeWaits waited = passes.take_waited();
   times.backward += lap.next() - waited.total() - times.add(runtime.take_exchanged());
   times.waited += waited;

@@ -48,7 +48,7 @@ TEST_CASE("a plan of version 2 becomes one of this version") {
     for (artifact::Json& job : plan["jobs"])
       for (const char* key : {"stage_pools", "residual", "epochs"}) job.erase(key);
     for (artifact::Json& job : plan["jobs"])
-      for (const char* key : {"endpoint", "crop", "resize", "flip", "damaged"})
+      for (const char* key : {"endpoint", "validation", "crop", "resize", "flip", "damaged"})
         job["data"].erase(key);
     for (artifact::Json& job : plan["jobs"])
       for (artifact::Json& layer : job["model"]["layers"]) {
