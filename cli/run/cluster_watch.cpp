@@ -113,7 +113,7 @@ int ClusterCommand::watch(const RunOptions& options, RunLease& lease, const std:
     replanner.begin(makes_, artifact_, how.files.directory);
     return run_on_kubernetes(plan(), *forecast_, kubectl, how, observer, [&] {
       const StopRequest asked = lease.request(observer.run.message);
-      return asked == StopRequest::none && changes_plan() ? StopRequest::graceful : asked;
+      return asked == StopRequest::none && changes_plan() ? StopRequest::own : asked;
     });
   };
   RunEnd end = run_part();

@@ -13,6 +13,7 @@
 #include "executor/train/records/measurement_log.h"
 #include "executor/train/trainable.h"
 #include "report/run/decision.h"
+#include "sim/base/text/shell_word.h"
 #include "sim/measurement/start_times.h"
 #include "sim/scenario/resolve/here.h"
 #include "sim/step/step.h"
@@ -52,6 +53,21 @@ void add_then(DecisionRecord& d, const planner::RunOutlook& then) {
 /// All in one place: what was measured counts for what is to come here.
 OwnRun this_run(const Plan& plan) { return own_question(plan, "here"); }
 
+/// The plan is another now than the one that the decision changed.
+void tell_forgotten(const DecisionRecord& decision, const RunOptions& options) {
+  const auto given = [&](const std::string& change) {
+    return std::ranges::find(options.overrides, change) != options.overrides.end();
+  };
+  if (std::ranges::all_of(decision.changes, given)) return;
+  std::string words;
+  for (const std::string& change : decision.changes)
+    words += fmt::format(" --set {}", shell_word(change));
+  print_error(fmt::format(
+      "reckon: warning: the run went on with {}, of a plan with other settings than these; as it "
+      "was:{}\n",
+      decision.what, words));
+}
+
 }  // namespace
 
 RunOptions as_decided(RunOptions options, const LoadedCatalog& catalog) {
@@ -59,7 +75,9 @@ RunOptions as_decided(RunOptions options, const LoadedCatalog& catalog) {
   const std::string& file = options.files.front();
   const auto digest = [&]() -> std::string {
     auto loaded = load_plan_to_run(file, options, options, catalog);
-    return loaded ? artifact_digest(artifact_of(std::move(*loaded), file, options)) : "";
+    if (!loaded) return "";
+    if (options.seed) loaded->plan.seed = *options.seed;  // as make_part() does
+    return artifact_digest(artifact_of(std::move(*loaded), file, options));
   };
   const auto loaded = load_plan_to_run(file, options, options, catalog);
   if (!loaded) return options;  // told when it is loaded again
@@ -72,7 +90,10 @@ RunOptions as_decided(RunOptions options, const LoadedCatalog& catalog) {
   for (const DecisionRecord& decision : measured->decisions) {
     if (!decision.applied) continue;
     if (now.empty()) now = digest();
-    if (decision.planned_digest != now) continue;
+    if (decision.planned_digest != now) {
+      tell_forgotten(decision, options);
+      continue;
+    }
     options.overrides = joined(std::move(options.overrides), decision.changes);
     now.clear();
   }
@@ -285,7 +306,12 @@ void Replanner::tell(const RunStatus& status, const DecisionRecord& d) {
       now - std::chrono::duration_cast<std::chrono::system_clock::duration>(status.elapsed);
   display_.line(decision_line(d, limits_, begin, now));
   if (d.what.empty() || d.applied) return;
-  display_.line("  take it: Ctrl-C, then " + at_.command(d.changes));
+  // What was decided before is no part of the command that started the run.
+  std::vector<std::string> changes;
+  for (const std::string& change : options_.overrides)
+    if (std::ranges::find(asked_.overrides, change) == asked_.overrides.end())
+      changes.push_back(change);
+  display_.line("  take it: Ctrl-C, then " + at_.command(joined(std::move(changes), d.changes)));
 }
 
 }  // namespace reckon::cli

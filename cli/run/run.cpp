@@ -128,7 +128,7 @@ RunEnd run_part(const Part& part, LocalRunOptions run, Replanner& replanner, Dis
   replanner.begin(part.options, part.here.artifact, run.directory);
   return run_locally(plan, part.forecast, run, observer, [&] {
     const StopRequest asked = requested_by_signals();
-    return asked == StopRequest::none && replanner.stops() ? StopRequest::graceful : asked;
+    return asked == StopRequest::none && replanner.stops() ? StopRequest::own : asked;
   });
 }
 

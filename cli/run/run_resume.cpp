@@ -7,6 +7,8 @@
 
 #include "cli/output.h"
 #include "executor/train/checkpoint/checkpoint_set.h"
+#include "executor/train/checkpoint/node_directory.h"
+#include "executor/train/recipe/training_recipe.h"
 #include "sim/base/text/shell_word.h"
 
 namespace reckon::cli {
@@ -53,11 +55,36 @@ std::string command_with(std::span<const std::string> arguments,
   return command;
 }
 
+namespace {
+
+/// Sets on this machine's nodes that the storage has nothing as new as.
+std::optional<SetOnNodes> newer_on_nodes(const Plan& plan, const RunDirectory& directory) {
+  auto on_nodes = newest_set_on_nodes(plan, directory.root);
+  for (const CheckpointSet& set : list_sets(directory.checkpoints()))
+    if (on_nodes && set.complete && set.step >= on_nodes->step) return std::nullopt;
+  return on_nodes;
+}
+
+}  // namespace
+
 bool may_go_on(const Plan& plan, const RunDirectory& directory, bool accepted,
                std::span<const std::string> arguments) {
   try {
-    const auto changes =
-        changes_since(directory.checkpoints(), identity_of_job(plan, plan.only_job().data));
+    const CheckpointIdentity ours = identity_of_job(plan, plan.only_job().data);
+    auto changes = changes_since(directory.checkpoints(), ours);
+    const auto on_nodes = newer_on_nodes(plan, directory);
+    if (on_nodes) {
+      const auto since = changes_between(on_nodes->identity.recipe, ours.recipe);
+      if (!since.empty()) changes = since;
+      const auto& restart = plan.only_job().restart;
+      const bool may_shrink = restart && restart->kind == RestartKind::elastic;
+      const bool other_ranks = !may_shrink && on_nodes->identity.ranks != ours.ranks;
+      if (since.empty() ? other_ranks : accepted)
+        print_error(fmt::format(
+            "reckon: warning: the nodes' checkpoint of step {} is of other settings or another "
+            "layout: the run goes on from the newest in {}, and the nodes' go\n",
+            on_nodes->step, directory.checkpoints().string()));
+    }
     if (changes.empty() || accepted) return true;
     print_error(fmt::format(
         "reckon: error: {} was trained under other settings:\n{}"

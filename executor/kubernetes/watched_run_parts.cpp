@@ -41,7 +41,7 @@ RunEnd WatchedRun::not_started() {
   RunEnd end;
   end.ran = false;
   end.budget_spent = true;
-  end.end = {Verdict::stopped, kExitBudgetSpent, money_->reason_not_to_start(), 0};
+  end.end = {Verdict::stopped, kExitBudgetSpent, money_->reason_not_to_start(clock_.now()), 0};
   end.status = tracker_.at(clock_.now());
   end.checkpoint = checkpoint_;
   if (options_.create) return end;

@@ -159,8 +159,16 @@ class Gang {
   void obey(StopRequest request) {
     if (request != StopRequest::none && !asked_) {
       asked_ = true;
+      own_ = request == StopRequest::own;
+      const bool longer = own_ && options_.own_notice;
+      notice_ = longer ? std::max(options_.notice, options_.own_notice()) : options_.notice;
       signal_all(SIGTERM);
-      kill_within(options_.notice);
+      kill_within(notice_);
+    }
+    if (own_ && request > StopRequest::own) {
+      own_ = false;
+      notice_ = options_.notice;
+      kill_within(notice_);
     }
     if (request == StopRequest::at_once) {
       at_once_ = true;
@@ -270,7 +278,7 @@ class Gang {
     if (at_once_ && m.end->signal == SIGKILL && killed_by_us_)
       return "killed before it had saved, as it was asked to end at once";
     if (asked_ && m.end->signal == SIGKILL && killed_by_us_)
-      return fmt::format("{} did not stop within {}", m.name, format_duration(options_.notice));
+      return fmt::format("{} did not stop within {}", m.name, format_duration(notice_));
     if (!hung_) return m.name + ' ' + to_text(*m.end);
     if (!m.reports)
       return fmt::format("{} stands still: no progress of the others for {}", m.name,
@@ -308,6 +316,7 @@ class Gang {
       r.code = 128 + SIGKILL;
       return r;
     }
+    r.asked = asked_ && !own_;
     r.culprit = culprit_;
     r.reason = reason();
     if (culprit_) {
@@ -324,6 +333,8 @@ class Gang {
   std::optional<int> culprit_;
   std::optional<Clock::time_point> kill_at_, first_ended_;
   std::string hang_;  // GangOptions::hangs
+  Seconds notice_{};  // of the request that came
+  bool own_ = false;  // it was StopRequest::own
   bool dismissed_ = false, culprit_is_victim_ = false, hung_ = false, asked_ = false,
        at_once_ = false, killed_by_us_ = false, regroups_ = false;
 };

@@ -37,6 +37,9 @@ struct GangOptions {
   Seconds progress_deadline{0}, start_deadline{0};
   /// From a request to stop until SIGKILL: what an emergency checkpoint may take.
   Seconds notice{30};
+  /// The same of StopRequest::own, where that is longer: a step and its checkpoint. Empty: it is
+  /// not.
+  std::function<Seconds()> own_notice;
   /// From a member's failure until the others are killed: what they need to notice it and to end
   /// what they are writing.
   Seconds grace{5};
@@ -60,7 +63,8 @@ struct GangEvents {
 };
 
 /// A request to the whole gang from outside, looked at whenever something happens and at ticks.
-enum class StopRequest { none, graceful, at_once };
+/// own: whoever watches it wants to go on otherwise, or not; nobody takes its machines away.
+enum class StopRequest { none, own, graceful, at_once };
 
 /// By the signals that have come (watch_stop_signals()): the second does not wait for checkpoints.
 StopRequest requested_by_signals();
@@ -72,7 +76,7 @@ struct GangEnd {
   std::optional<int> culprit;  // whose end or silence ended the others; none: all ended well, or
                                // were asked to stop
   bool hung = false;           // the culprit was killed because it was silent, or all were
-  bool asked = false;          // a StopRequest came
+  bool asked = false;          // a StopRequest came; not an own one that ended otherwise than well
   bool regroups = false;       // nobody is lost: all wait for the next start, as they were told
   /// The code is that of a program that is not ours, and says nothing: a later start may go better.
   bool unexplained = false;

@@ -14,7 +14,7 @@ bool RunMoney::passes(Seconds now, Seconds step) const {
 StopRequest RunMoney::request(StopRequest asked, Seconds now, Seconds step) {
   if (asked != StopRequest::none) return asked;
   out_ = out_ || passes(now, step);
-  return out_ ? StopRequest::graceful : StopRequest::none;
+  return out_ ? StopRequest::own : StopRequest::none;
 }
 
 std::string RunMoney::reason(Seconds now) const {
@@ -23,10 +23,10 @@ std::string RunMoney::reason(Seconds now) const {
       format_usd(to_usd(spending_.at(now))), format_usd(*budget_));
 }
 
-std::string RunMoney::reason_not_to_start() const {
+std::string RunMoney::reason_not_to_start(Seconds now) const {
   return fmt::format(
       "{} of the budget of {} are spent: a start, one step and its checkpoint would pass it",
-      format_usd(to_usd(spending_.before())), format_usd(*budget_));
+      format_usd(to_usd(spending_.at(now))), format_usd(*budget_));
 }
 
 }  // namespace reckon

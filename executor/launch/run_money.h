@@ -36,7 +36,7 @@ class RunMoney {
   /// it".
   std::string reason(Seconds now) const;
   /// The same where not even a start does.
-  std::string reason_not_to_start() const;
+  std::string reason_not_to_start(Seconds now) const;
 
  private:
   RunSpending spending_;

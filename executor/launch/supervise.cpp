@@ -115,6 +115,19 @@ SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& 
       options.earlier, [&](const EarlierEnd& end) { return counts(end.cause); }));
   int attempts = 0;
   FutileStarts futile(options);
+  const auto behind_a_save = [&](std::int64_t attempt, SupervisedEnd end) {
+    if (!options.holds_more || !options.holds_more()) return end;
+    if (events.starting) events.starting(attempt);
+    const GangEnd saved = start(options, events, attempt, [&] {
+      const StopRequest asked = stop ? stop() : StopRequest::none;
+      if (asked == StopRequest::at_once) return asked;
+      return options.trains() ? std::max(asked, StopRequest::own) : StopRequest::none;
+    });
+    ++end.attempts;
+    return verdict_on(saved) == Verdict::finished
+               ? SupervisedEnd{Verdict::finished, 0, "", end.attempts}
+               : end;
+  };
   for (std::int64_t attempt = options.first_attempt;; ++attempt) {
     if (events.starting) events.starting(attempt);
     const GangEnd end = start(options, events, attempt, stop);
@@ -131,17 +144,19 @@ SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& 
       case Verdict::retry:
         break;
     }
-    if (futile.too_many(end)) return futile.give_up(end, attempts);
+    if (futile.too_many(end)) return behind_a_save(attempt + 1, futile.give_up(end, attempts));
     if (counts(cause_of(end))) ++failures;
     if (failures > options.retry.backoff_limit)
-      return {Verdict::hopeless, kRunFailed,
-              fmt::format("{}, and failed more often than the limit of {}", end.reason,
-                          options.retry.backoff_limit),
-              attempts};
+      return behind_a_save(
+          attempt + 1, {Verdict::hopeless, kRunFailed,
+                        fmt::format("{}, and failed more often than the limit of {}", end.reason,
+                                    options.retry.backoff_limit),
+                        attempts});
     const Seconds delay = to_seconds(retry_delay(options.retry, std::max(failures, 1)));
     if (events.interrupted) events.interrupted(attempt, end, delay);
     if (!wait_out(delay, stop, events.gang.tick))
-      return {Verdict::stopped, kExitStoppedOnRequest, "stopped on request", attempts};
+      return behind_a_save(
+          attempt + 1, {Verdict::stopped, kExitStoppedOnRequest, "stopped on request", attempts});
   }
 }
 

@@ -53,6 +53,10 @@ struct SuperviseOptions {
   /// The step of the newest complete checkpoint. Where it is given, three starts in a row that the
   /// environment ended (3) and that left no newer one are the last: a full disk stays full.
   std::function<std::optional<std::int64_t>()> checkpoint;
+  /// Do processes that wait for the next start hold a later state than that? Then whatever ends the
+  /// job between two starts is preceded by one more, which is asked to save and stop as soon as it
+  /// `trains`. Empty: they do not.
+  std::function<bool()> holds_more, trains;
 };
 
 struct SuperviseEvents {

@@ -46,6 +46,12 @@ LocalRun::LocalRun(const Plan& plan, const Forecast& forecast, const LocalRunOpt
     tracker_.count_money(money_->spending(), money_->budget());
   }
   if (!files_.before().damage.empty()) say(files_.before().damage);
+  const std::int64_t announced = before.checkpoint.value_or(0), there = newest_saved().value_or(0);
+  if (!options.foreign && there < announced)
+    say(
+        fmt::format("the records announce a checkpoint of step {}, the newest that is there is of "
+                    "step {}: the run goes on from that",
+                    announced, there));
 }
 
 RunEnd LocalRun::run(const std::function<StopRequest()>& stop) {
@@ -59,6 +65,10 @@ RunEnd LocalRun::run(const std::function<StopRequest()>& stop) {
   how.first_attempt = files_.before().attempt;
   how.checkpoint = [this] { return newest_saved(); };
   how.gang = [this](std::int64_t attempt) { return gang(attempt); };
+  how.holds_more = [this] {
+    return standing_ && standing_->held_steps() > newest_saved().value_or(0);
+  };
+  how.trains = [this] { return !tracker_.at_start(); };
   if (foreign_) how.run = [&](std::int64_t attempt) { return run_foreign(attempt, asked); };
   SuperviseEvents events;
   events.starting = [this](std::int64_t attempt) { on_start(attempt); };
@@ -94,7 +104,7 @@ RunEnd LocalRun::out_of_money(RunEnd end) {
   const Seconds now = job_.clock.now();
   end.budget_spent = true;
   end.end = {Verdict::stopped, kExitBudgetSpent,
-             end.ran ? money_->reason(now) : money_->reason_not_to_start(), end.end.attempts};
+             end.ran ? money_->reason(now) : money_->reason_not_to_start(now), end.end.attempts};
   end.status = tracker_.at(now);
   end.checkpoint = newest_checkpoint();
   return end;
@@ -124,6 +134,12 @@ GangOptions LocalRun::gang(std::int64_t attempt) {
   g.progress_deadline = options_.progress_deadline;
   g.start_deadline = options_.start_deadline;
   g.notice = options_.notice;
+  g.own_notice = [this] {
+    constexpr Seconds kLeast{60};
+    constexpr double kSlower = 3;
+    const Seconds save = checkpoint_save_time(plan_, job());
+    return kLeast + kSlower * (tracker_.longest_step() + save);
+  };
   // Who stays notices the loss by itself, perhaps only when a third has left the mesh.
   constexpr Seconds kToNotice{20};
   g.grace = standing_ ? std::max(options_.grace, kToNotice) : options_.grace;

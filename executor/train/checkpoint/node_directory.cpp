@@ -76,4 +76,20 @@ std::optional<std::int64_t> newest_on_nodes(const Plan& plan, const fs::path& ou
   return std::nullopt;
 }
 
+std::optional<SetOnNodes> newest_set_on_nodes(const Plan& plan, const fs::path& out) {
+  std::optional<SetOnNodes> newest;
+  const auto& local = plan.only_job().checkpoint.local;
+  std::error_code none;
+  for (int node = 0; local && fs::exists(node_directory(out, local->to, node), none); ++node)
+    for (const CheckpointSet& set : list_sets(node_directory(out, local->to, node))) {
+      if (newest && set.step <= newest->step) continue;
+      for (const auto& part : fs::directory_iterator(set.directory, none)) try {
+          newest = SetOnNodes{set.step, read_shard_header(part.path()).identity};
+          break;
+        } catch (const std::runtime_error&) {  // damaged, or still being written
+        }
+    }
+  return newest;
+}
+
 }  // namespace reckon

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "executor/train/checkpoint/checkpoint_shard.h"
 #include "sim/scenario/plan.h"
 
 // Where the processes of a job keep the checkpoints of workload.checkpoint.local
@@ -24,5 +25,12 @@ void make_node_directory(const std::filesystem::path& directory, LocalTier to);
 /// names say; nullopt: there is none.
 std::optional<std::int64_t> newest_on_nodes(const Plan& plan, const std::filesystem::path& out,
                                             int ranks);
+
+/// The newest set in those directories, whoever wrote it: one part's header says of what training.
+struct SetOnNodes {
+  std::int64_t step = 0;
+  CheckpointIdentity identity;
+};
+std::optional<SetOnNodes> newest_set_on_nodes(const Plan& plan, const std::filesystem::path& out);
 
 }  // namespace reckon

@@ -4,6 +4,7 @@
 #include "executor/train/parameters.h"
 #include "executor/train/recipe/recipe.h"
 #include "executor/train/recipe/training_recipe.h"
+#include "sim/scenario/artifact/artifact.h"
 #include "sim/scenario/plan.h"
 
 namespace reckon {
@@ -60,6 +61,7 @@ CheckpointIdentity identity_of_job(const Plan& plan, const DataSpec& data) {
       .recipe = {{"model", job.model.name()},
                  {"parameters", std::to_string(parameters)},
                  {"layers", std::to_string(job.model.layers().size())},
+                 {"network", digest_of(job.model)},
                  {"precision", std::string(to_text(job.precision))},
                  {"optimizer", optimizer},
                  {"optimizer_settings", optimizer_text(job)},

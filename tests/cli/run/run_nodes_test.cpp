@@ -200,6 +200,18 @@ TEST_CASE("a run whose launcher was killed is resumed from its nodes, a new one 
     CHECK(records_of_tiers(w).runs.back().first_step >= there);
     CHECK((weights_of_run(w.path("run")) == expected));
   }
+  SECTION("under other settings: refused, and the nodes keep what they have") {
+    BackgroundJob job(
+        w, "job.yaml", "run",
+        std::string(kTiersRun) + "--resume --set workload.optimizer.learning_rate=0.0123");
+    CHECK(job.code() == 2);
+    CHECK(contains(job.errors(), "was trained under other settings:"));
+    CHECK(contains(job.errors(), "learning_rate: recorded "));
+    CHECK(newest_of_nodes(out, LocalTier::peer_memory) >= there);
+    BackgroundJob as_before(w, "job.yaml", "run", std::string(kTiersRun) + "--resume");
+    CHECK(as_before.code() == 0);
+    CHECK(records_of_tiers(w).runs.back().first_step >= there);
+  }
   SECTION("another run in the same place") {
     fs::remove_all(out);
     BackgroundJob job(w, "job.yaml", "run", kTiersRun);

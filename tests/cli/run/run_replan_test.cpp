@@ -92,8 +92,8 @@ TEST_CASE("a run that will be late says what helps, and --replan auto goes on so
 
   SECTION("auto: behind a checkpoint, with one more worker, also when it is resumed") {
     // A million steps of 20 ms: 5,000 s too late. Of two workers 10 ms: in time.
-    BackgroundJob job(w, "job.yaml", "run", "--deadline 15000s --replan auto" + kLateOptions,
-                      worker);
+    const std::string seeded = " --seed 7" + kLateOptions;
+    BackgroundJob job(w, "job.yaml", "run", "--deadline 15000s --replan auto" + seeded, worker);
     REQUIRE(waits_for_decision(w, job, "run"));
     REQUIRE(job.wait_for([&] { return has_trained_with(w, 2); }));
     job.signal(SIGTERM);
@@ -130,14 +130,25 @@ TEST_CASE("a run that will be late says what helps, and --replan auto goes on so
                    "\"record\":\"decision\""));
 
     // The same command goes on under the plan that was decided.
-    BackgroundJob again(w, "job.yaml", "run",
-                        "--resume --deadline 15000s --replan off" + kLateOptions, worker);
+    BackgroundJob again(w, "job.yaml", "run", "--resume --deadline 15000s --replan off" + seeded,
+                        worker);
     REQUIRE(again.wait_for([&] { return late_records(w, "run").runs.size() == 3; }));
     again.signal(SIGTERM);
     CHECK(again.code() == 75);
     const Measurements resumed = late_records(w, "run");
     CHECK(resumed.runs[2].workers == 2);
     CHECK(resumed.runs[2].plan_digest == resumed.runs[1].plan_digest);
+
+    // Of another plan the decision is none, and that is told.
+    BackgroundJob another(w, "job.yaml", "run",
+                          "--resume --replan off --set workload.checkpoint.interval=30s" + seeded,
+                          worker);
+    REQUIRE(another.wait_for([&] { return late_records(w, "run").runs.size() == 4; }));
+    another.signal(SIGTERM);
+    CHECK(another.code() == 75);
+    CHECK(late_records(w, "run").runs[3].workers == 1);
+    CHECK(contains(another.errors(),
+                   "the run went on with " + decision.what + ", of a plan with other settings"));
   }
   SECTION("a limit that nothing helps to keep: no end is recorded of changes that there are not") {
     BackgroundJob job(w, "job.yaml", "run", "--deadline 60s" + kLateOptions, worker);

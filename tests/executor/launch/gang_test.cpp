@@ -275,6 +275,25 @@ TEST_CASE("who does not stop within the notice is killed, and named") {
   CHECK(verdict_on(end) == Verdict::hopeless);
 }
 
+TEST_CASE("a stop of the watcher's own waits for a step and its save, a loss in it is a loss") {
+  const auto own = [](const std::string& script) {
+    GangOptions options = gang_of({script});
+    options.notice = 200ms;
+    options.own_notice = [] { return Seconds{20}; };
+    bool ready = false;
+    GangEvents events;
+    events.progress = [&](int, const ProgressReport&) { ready = true; };
+    return run_gang(std::move(options), events,
+                    [&] { return ready ? StopRequest::own : StopRequest::none; });
+  };
+  const GangEnd saved = own("trap 'sleep 1; exit 75' TERM; say 1 computing; sleep 60 & wait");
+  CHECK(saved.code == 75);
+  CHECK(verdict_on(saved) == Verdict::stopped);
+  const GangEnd killed = own("trap 'kill -9 $$' TERM; say 1 computing; sleep 60 & wait");
+  CHECK(killed.reason == "rank 0 was killed by signal 9 (Killed)");
+  CHECK(verdict_on(killed) == Verdict::retry);
+}
+
 TEST_CASE("a program that does not exist is an error that names it, and nothing is left running") {
   GangOptions options = gang_of({"sleep 60"});
   options.members.push_back({"rank 1", {"/no/such/program"}, {}, {}});

@@ -55,8 +55,8 @@ TEST_CASE("a run that is out of money stays so, and what the user asks goes befo
   CHECK(!m.is_out());
   CHECK(m.request(StopRequest::at_once, 99s, 10s) == StopRequest::at_once);
   CHECK(!m.is_out());
-  CHECK(m.request(StopRequest::none, 90s, 10s) == StopRequest::graceful);
-  CHECK(m.request(StopRequest::none, 90s, 0s) == StopRequest::graceful);
+  CHECK(m.request(StopRequest::none, 90s, 10s) == StopRequest::own);
+  CHECK(m.request(StopRequest::none, 90s, 0s) == StopRequest::own);
   CHECK(m.is_out());
   CHECK_THAT(m.reason(90s), Catch::Contains("90.00 USD of the budget of 100.00 USD"));
 }

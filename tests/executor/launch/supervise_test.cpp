@@ -163,5 +163,31 @@ TEST_CASE("a request to stop during a back-off ends the job at once") {
   CHECK(end.exit_code == 75);
 }
 
+TEST_CASE("what waiting processes hold is saved by one more start before a job ends") {
+  const bool asked = GENERATE(true, false);  // else the last failure ends it
+  SuperviseOptions options;
+  options.retry = {asked ? 6 : 0, Seconds{60}, Seconds{60}, false};
+  std::vector<std::int64_t> started;
+  bool trains = false, waiting = false;
+  options.gang = [&](std::int64_t attempt) {
+    started.push_back(attempt);
+    return gang_of(
+        {attempt == 0 ? "exit 76" : "trap 'exit 75' TERM; say 1 computing; sleep 60 & wait"});
+  };
+  options.holds_more = [&] { return started.size() == 1; };
+  options.trains = [&] { return trains; };
+  SuperviseEvents events;
+  events.interrupted = [&](std::int64_t, const GangEnd&, Seconds) { waiting = true; };
+  events.gang.progress = [&](int, const ProgressReport&) { trains = true; };
+  const SupervisedEnd end = supervise(options, events, [&] {
+    return asked && waiting ? StopRequest::graceful : StopRequest::none;
+  });
+  CHECK(started == std::vector<std::int64_t>{0, 1});
+  CHECK(trains);
+  CHECK(end.attempts == 2);
+  CHECK(end.verdict == (asked ? Verdict::stopped : Verdict::hopeless));
+  CHECK(end.exit_code == (asked ? 75 : 1));
+}
+
 }  // namespace
 }  // namespace reckon
