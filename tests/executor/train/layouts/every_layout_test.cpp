@@ -3,8 +3,8 @@
 #include "executor/train/layout_checks.h"
 #include "executor/train/parallel_networks.h"
 
-// All layouts of eight ranks, of every family: label long. tests/executor/train/*_test.cpp has a
-// sample of each kind in `make test`.
+// All layouts of eight ranks, of every family: label long. The tests beside it have a sample of
+// each kind in `make test`.
 using namespace reckon;
 using namespace reckon::test;
 
