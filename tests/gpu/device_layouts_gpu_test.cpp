@@ -147,8 +147,9 @@ void check_tensor(const ModelGraph& model, int tensor, bool sequence_parallel) {
 }
 
 /// Two steps of a product are one device's.
-void check_product(const Layout& layout, int micro_batch) {
-  auto job = small_job(parallel_llama(2), Optimizer::sgd_momentum, 0.1, 4);
+void check_product(const Layout& layout, int micro_batch,
+                   const ModelGraph& model = parallel_llama(2)) {
+  auto job = small_job(model, Optimizer::sgd_momentum, 0.1, 4);
   job.optimizer_settings.clip_norm = 0.5;
   check_moved(on_devices(under(job, layout, micro_batch), 2), on_devices(under(job, {}, 4), 2),
               under(job, {}, 4));
@@ -209,6 +210,28 @@ TEST_CASE("stages of tensor ranks on devices are one device's training") {
 TEST_CASE("data x tensor x stages under ZeRO 1 on devices are one device's training") {
   require_device();
   check_product({.data = 2, .tensor = 2, .pipeline = 2, .zero_stage = 1}, 1);
+}
+
+TEST_CASE("tensor ranks of a stage that ZeRO shards sum what they share once a step") {
+  require_device();
+  check_product({.data = 2, .tensor = 2, .pipeline = 2, .zero_stage = 2}, 1, parallel_gpt2());
+}
+
+TEST_CASE("devices evaluate as CPUs do, and train on as without") {
+  require_device();
+  const auto job = small_job(parallel_llama(2), Optimizer::sgd_momentum, 0.1, 4);
+  auto evaluated = job;
+  evaluated.dataset.samples = Fact<Samples>{Samples{4}};
+  evaluated.steps = 2;
+  evaluated.evaluate_every_epochs = 1;
+  for (const Layout& layout : {Layout{.data = 2, .zero_stage = 3}, Layout{.pipeline = 2}}) {
+    const auto here = on_devices(under(evaluated, layout, 2), 2);
+    check_same(here, on_devices(under(job, layout, 2), 2));
+    const auto on_cpus = train_under(under(evaluated, layout, 2), 2);
+    REQUIRE(here[0].evaluations.size() == 2);
+    for (std::size_t k = 0; k < 2; ++k)
+      CHECK(here[0].evaluations[k] == Approx(on_cpus[0].evaluations[k]).epsilon(1e-4));
+  }
 }
 
 TEST_CASE("stages of tensor ranks on devices in bf16 are those on CPUs, to its rounding") {
