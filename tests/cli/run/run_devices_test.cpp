@@ -185,7 +185,10 @@ TEST_CASE("parameter servers see the ranks of a worker as one, and go on with th
       servers_job("{kind: parameter_server, accelerators_per_worker: 2, mode: " + mode +
                       (mode == "synchronous" ? ", backup_workers: 1}" : "}"),
                   3, 30);
-  other.replace(other.find("global_batch: 16"), 16, "global_batch: 24");
+  other.replace(other.find("global_batch: 16"), 16,
+                "global_batch: 24\n  evaluation: {every_epochs: 0.1}");
+  const std::string bytes = "bytes_per_sample: 32B";
+  other.replace(other.find(bytes), bytes.size(), bytes + ", validation_samples: 20");
   w.write("mode.yaml", other);
   devices_run(w, "mode.yaml", "mode");
   const Measurements steps = devices_records(w, "mode");
@@ -197,6 +200,9 @@ TEST_CASE("parameter servers see the ranks of a worker as one, and go on with th
     }
     CHECK_FALSE(mine.empty());
     CHECK(mine == first);
+    // Each rank has a part of the validation samples.
+    const auto is_own = [&](const EvaluationRecord& e) { return e.rank == rank && e.loss; };
+    CHECK(std::ranges::any_of(steps.evaluations, is_own));
   }
 }
 
