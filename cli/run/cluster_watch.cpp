@@ -21,9 +21,8 @@ ClusterPart ClusterCommand::decided(const std::vector<std::string>& changes) con
   RunOptions next = makes_;
   next.overrides.insert(next.overrides.end(), changes.begin(), changes.end());
   const std::string& file = next.files.front();
-  auto loaded = checked(load_plan_to_run(file, next, next, *catalog_));
+  auto loaded = checked(load_run(next, *catalog_));
   require_one_job(loaded, "a run");
-  if (next.seed) loaded.plan.seed = *next.seed;
   ClusterPart part{for_cluster(artifact_of(std::move(loaded), file, next), *catalog_), {}};
   part.forecast = forecast_with_effects(next, part.artifact.plan);
   if (!part.forecast.feasible) throw std::runtime_error("it does not fit in memory");

@@ -74,12 +74,10 @@ RunOptions as_decided(RunOptions options, const LoadedCatalog& catalog) {
   if (!options.resume) return options;
   const std::string& file = options.files.front();
   const auto digest = [&]() -> std::string {
-    auto loaded = load_plan_to_run(file, options, options, catalog);
-    if (!loaded) return "";
-    if (options.seed) loaded->plan.seed = *options.seed;  // as make_part() does
-    return artifact_digest(artifact_of(std::move(*loaded), file, options));
+    auto loaded = load_run(options, catalog);
+    return loaded ? artifact_digest(artifact_of(std::move(*loaded), file, options)) : "";
   };
-  const auto loaded = load_plan_to_run(file, options, options, catalog);
+  const auto loaded = load_run(options, catalog);
   if (!loaded) return options;  // told when it is loaded again
   const auto records = directory_of(options, loaded->plan).measurements();
   std::error_code none;
@@ -119,7 +117,7 @@ struct Replanner::Search {
   std::optional<planner::PlanHere> plan_with(std::span<const planner::Change> changes) const {
     RunOptions changed = options;
     changed.overrides = joined(std::move(changed.overrides), planner::texts(changes));
-    auto loaded = load_plan_to_run(options.files.front(), changed, changed, catalog);
+    auto loaded = load_run(changed, catalog);
     if (!loaded || loaded->plan.jobs.size() != 1) return std::nullopt;
     if (!at.trains(loaded->plan)) return std::nullopt;
     planner::PlanHere made{there(std::move(loaded->plan))};
@@ -133,7 +131,7 @@ struct Replanner::Search {
 
   /// Nothing where the plan cannot be made again.
   Found run(const std::stop_token& stop) {
-    auto loaded = load_plan_to_run(options.files.front(), options, options, catalog);
+    auto loaded = load_run(options, catalog);
     if (!loaded) return std::nullopt;
     if (!starts) {  // records that are damaged are told where the run begins
       const auto measured = parse_measurements(records.string(), read_text(records));

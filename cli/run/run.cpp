@@ -90,9 +90,8 @@ struct Part {
 /// Refused where the plan cannot be run. Does not fit in memory: the forecast is not feasible.
 Part make_part(RunOptions options, const LoadedCatalog& catalog) {
   const std::string& file = options.files.front();
-  auto loaded = checked(load_plan_to_run(file, options, options, catalog));
+  auto loaded = checked(load_run(options, catalog));
   require_one_job(loaded, "a run");
-  if (options.seed) loaded.plan.seed = *options.seed;
   const std::optional<Usd> budget = budget_of(options, loaded);
   const RunArtifact planned = artifact_of(std::move(loaded), file, options);
   Rebound here = bound_to_this_machine(planned, catalog.operations);

@@ -127,9 +127,8 @@ std::optional<int> ClusterCommand::is_over(const RunState& state, bool resume) {
 
 RunArtifact ClusterCommand::artifact_by(const RunOptions& options) {
   const std::string& file = options.files.front();
-  auto loaded = checked(load_plan_to_run(file, options, options, *catalog_));
+  auto loaded = checked(load_run(options, *catalog_));
   require_one_job(loaded, "a run");
-  if (options.seed) loaded.plan.seed = *options.seed;
   places_ = loaded.file.places;
   budget_ = budget_of(options, loaded);
   const RunArtifact planned = artifact_of(std::move(loaded), file, options);

@@ -102,6 +102,12 @@ int Display::width() const {
   return known && size.ws_col > 20 ? size.ws_col - 1 : 160;
 }
 
+Expected<LoadedPlan> load_run(const RunOptions& options, const LoadedCatalog& catalog) {
+  auto loaded = load_plan_to_run(options.files.front(), options, options, catalog);
+  if (loaded && options.seed) loaded->plan.seed = *options.seed;
+  return loaded;
+}
+
 std::optional<Seconds> deadline_of(const RunOptions& options, const Plan& plan) {
   if (options.deadline) return options.deadline;
   std::optional<Seconds> tightest;

@@ -41,6 +41,8 @@ class Display {
   std::optional<std::chrono::steady_clock::time_point> shown_;
 };
 
+/// load_plan_to_run() of what the options name, under their seed.
+Expected<LoadedPlan> load_run(const RunOptions& options, const LoadedCatalog& catalog);
 /// The deadline that was given, else the tightest upper bound on time that the scenario expects.
 std::optional<Seconds> deadline_of(const RunOptions& options, const Plan& plan);
 /// --budget in USD. Throws WrongInput where the scenario does not say what a USD costs in its

@@ -16,6 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Sets on this machine's nodes that the storage has nothing as new as.
+std::optional<SetOnNodes> newer_on_nodes(const Plan& plan, const RunDirectory& directory) {
+  auto on_nodes = newest_set_on_nodes(plan, directory.root);
+  for (const CheckpointSet& set : list_sets(directory.checkpoints()))
+    if (on_nodes && set.complete && set.step >= on_nodes->step) return std::nullopt;
+  return on_nodes;
+}
+
 /// Without an option and its value.
 std::vector<std::string> without(const std::string& option,
                                  std::span<const std::string> arguments) {
@@ -54,18 +62,6 @@ std::string command_with(std::span<const std::string> arguments,
   for (const std::string& word : words) command += ' ' + shell_word(word);
   return command;
 }
-
-namespace {
-
-/// Sets on this machine's nodes that the storage has nothing as new as.
-std::optional<SetOnNodes> newer_on_nodes(const Plan& plan, const RunDirectory& directory) {
-  auto on_nodes = newest_set_on_nodes(plan, directory.root);
-  for (const CheckpointSet& set : list_sets(directory.checkpoints()))
-    if (on_nodes && set.complete && set.step >= on_nodes->step) return std::nullopt;
-  return on_nodes;
-}
-
-}  // namespace
 
 bool may_go_on(const Plan& plan, const RunDirectory& directory, bool accepted,
                std::span<const std::string> arguments) {

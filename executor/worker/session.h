@@ -110,7 +110,7 @@ class Session {
   std::chrono::steady_clock::time_point saved_on_nodes_ = saved_;
   Seconds interval_;              // of useful work between two saves
   std::int64_t saved_steps_ = 0;  // done at the last save, or at the start
-  int saves_ = 0;                 // in this start
+  bool saved_here_ = false;       // something, in this start
   bool save_due_ = false, nodes_due_ = false, stopped_ = false;
   Orders* orders_ = nullptr;  // nobody gives any
   bool saves_to_regroup_ = true, regroups_ = false;

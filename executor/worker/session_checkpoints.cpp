@@ -155,7 +155,7 @@ void Session::save_on_nodes() {
 
 /// In lockstep, and in this start.
 bool Session::is_saved() const {
-  return in_lockstep() && saves_ > 0 && saved_steps_ == trainer_.steps_done();
+  return in_lockstep() && saved_here_ && saved_steps_ == trainer_.steps_done();
 }
 
 void Session::save(bool emergency) {
@@ -172,7 +172,7 @@ void Session::save(bool emergency) {
   planned_save_ = !emergency;
   saved_ = Clock::now();
   saved_steps_ = trainer_.steps_done();
-  ++saves_;
+  saved_here_ = true;
 }
 
 /// As a part of the step that was done: who saves is behind those that have begun the next.

@@ -95,7 +95,7 @@ void change_batch(PlannedWorkload& job, std::int64_t global_batch) {
 }
 
 std::int64_t evaluations_after(const PlannedWorkload& job, std::int64_t steps_done) {
-  if (!job.evaluate_every_epochs) return 0;
+  if (!job.evaluate_every_epochs || steps_done <= 0) return 0;
   constexpr double kRounding = 1e-9;
   const double each = *job.evaluate_every_epochs * job.dataset.samples.value.v;
   const auto ended = [&](std::int64_t steps) {

@@ -134,8 +134,8 @@ GangOptions LocalRun::gang(std::int64_t attempt) {
   g.progress_deadline = options_.progress_deadline;
   g.start_deadline = options_.start_deadline;
   g.notice = options_.notice;
-  if (!foreign_)  // nobody knows whether a program of the user's saves
-    g.own_notice = [this] {
+  if (!foreign_)             // nobody knows whether a program of the user's saves
+    g.own_notice = [this] {  // assumed, not measured
       constexpr Seconds kLeast{60};
       constexpr double kSlower = 3;
       const Seconds save = checkpoint_save_time(plan_, job());

@@ -9,6 +9,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "executor/train/checkpoint/checkpoint_set.h"
 #include "executor/train/checkpoint/durable_file.h"
@@ -60,13 +62,37 @@ void make_node_directory(const fs::path& directory, LocalTier to) {
   create_directories_durably(directory);
 }
 
-std::optional<std::int64_t> newest_on_nodes(const Plan& plan, const fs::path& out, int ranks) {
+namespace {
+
+/// Directories of so many ranks; none where the plan keeps nothing there.
+std::vector<fs::path> nodes_of_run(const Plan& plan, const fs::path& out, int ranks) {
+  std::vector<fs::path> nodes;
   const auto& local = plan.only_job().checkpoint.local;
-  if (!local) return std::nullopt;
+  if (!local) return nodes;
   const int each = ranks_of_node(plan);
-  std::map<std::int64_t, std::set<int>> parts;  // by step: the ranks'
   for (int node = 0; node * each < ranks; ++node)
-    for (const CheckpointSet& set : list_sets(node_directory(out, local->to, node)))
+    nodes.push_back(node_directory(out, local->to, node));
+  return nodes;
+}
+
+/// nullopt: all parts are damaged, or still being written.
+std::optional<CheckpointIdentity> identity_of_any_part(const fs::path& set) {
+  std::error_code none;
+  for (const auto& part : fs::directory_iterator(set, none)) {
+    try {
+      return read_shard_header(part.path()).identity;
+    } catch (const std::runtime_error&) {  // another part may be whole
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> newest_on_nodes(const Plan& plan, const fs::path& out, int ranks) {
+  std::map<std::int64_t, std::set<int>> parts;  // by step: the ranks'
+  for (const fs::path& node : nodes_of_run(plan, out, ranks))
+    for (const CheckpointSet& set : list_sets(node))
       for (int rank = 0; rank < ranks; ++rank) {
         std::error_code ignored;
         if (fs::exists(shard_file(set.directory, rank), ignored)) parts[set.step].insert(rank);
@@ -78,16 +104,12 @@ std::optional<std::int64_t> newest_on_nodes(const Plan& plan, const fs::path& ou
 
 std::optional<SetOnNodes> newest_set_on_nodes(const Plan& plan, const fs::path& out) {
   std::optional<SetOnNodes> newest;
-  const auto& local = plan.only_job().checkpoint.local;
-  std::error_code none;
-  for (int node = 0; local && fs::exists(node_directory(out, local->to, node), none); ++node)
-    for (const CheckpointSet& set : list_sets(node_directory(out, local->to, node))) {
+  const PlannedWorkload& job = plan.only_job();
+  for (const fs::path& node : nodes_of_run(plan, out, computing_ranks(job.strategy)))
+    for (const CheckpointSet& set : list_sets(node)) {
       if (newest && set.step <= newest->step) continue;
-      for (const auto& part : fs::directory_iterator(set.directory, none)) try {
-          newest = SetOnNodes{set.step, read_shard_header(part.path()).identity};
-          break;
-        } catch (const std::runtime_error&) {  // damaged, or still being written
-        }
+      if (auto identity = identity_of_any_part(set.directory))
+        newest = SetOnNodes{set.step, std::move(*identity)};
     }
   return newest;
 }

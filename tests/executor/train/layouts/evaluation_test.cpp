@@ -74,6 +74,7 @@ TEST_CASE("an evaluation follows each epoch and the last step, whatever the batc
   const auto after = [&](std::int64_t steps) { return evaluations_after(job, steps); };
   CHECK(std::vector{after(0), after(2), after(3), after(4), after(5), after(6)} ==
         std::vector<std::int64_t>{0, 0, 1, 1, 2, 3});
+  CHECK(after(-1) == 0);
   job.global_batch = 20;  // the sixth step ends an epoch
   CHECK(std::vector{after(1), after(2), after(4), after(6)} ==
         std::vector<std::int64_t>{0, 1, 2, 3});
