@@ -266,15 +266,14 @@ void Replanner::decide(const RunStatus& status, Found found) {
   if (d.applied) taken_ = std::move(d);
 }
 
-/// In the run's records and, to be scored, in the history: as it goes on.
+/// In the run's records and in the history, where the run's end scores it. What is only told may be
+/// taken or not: both ends are kept, and that of the plan by which the run goes on is scored.
 void Replanner::record(const RunStatus& status, const DecisionRecord& d, const Found& found) const {
   MeasurementLog(directory_.measurements()).append(d);
-  const planner::RunOutlook kept =
-      planner::outlook_of(status.estimate.times, status.estimate.costs, limits_);
-  if (d.applied)
-    keep_in_history(found->plan, found->outlook, status);
-  else
-    keep_in_history(bound_.plan, kept, status);
+  const LiveEstimate& e = status.estimate;
+  if (!d.applied)
+    keep_in_history(bound_.plan, planner::outlook_of(e.times, e.costs, limits_), status);
+  if (found) keep_in_history(found->plan, found->outlook, status);
 }
 
 void Replanner::add_ends(DecisionRecord& d, const RunStatus& status, const RunEnds& then) const {

@@ -6,6 +6,8 @@
 #include "cli/background_job.h"
 #include "executor/train/records/measurement_log.h"
 #include "sim/base/text/shell_word.h"
+#include "sim/measurement/history.h"
+#include "sim/scenario/artifact/artifact.h"
 #include "support/small_job.h"
 
 // `reckon run --replan` with real processes. They train as always; only what they tell of a step's
@@ -68,6 +70,12 @@ bool waits_for_decision(const Workspace& w, BackgroundJob& job, const std::strin
   const bool decided = job.wait_for([&] { return !late_records(w, out).decisions.empty(); });
   for (const pid_t worker : held) ::kill(worker, SIGCONT);
   return decided;
+}
+
+std::string plan_of(const Workspace& w, const std::string& run) {
+  const auto read = read_artifact(read_all(w.path(run) / "plan.reckon"), run);
+  REQUIRE(read);
+  return plan_identity(read->artifact.plan);
 }
 
 /// Of rank 0, whose records are whole when it has ended.
@@ -173,6 +181,7 @@ TEST_CASE("a run that will be late says what helps, and --replan auto goes on so
     CHECK(!first.decisions.front().applied);
     CHECK(first.runs.size() == 1);
 
+    const std::string before = plan_of(w, "run");
     std::string changes = "--resume";
     for (const std::string& change : first.decisions.front().changes)
       changes += " --set " + shell_word(change);
@@ -185,6 +194,16 @@ TEST_CASE("a run that will be late says what helps, and --replan auto goes on so
     other.signal(SIGTERM);
     CHECK(other.code() == 75);
     CHECK(late_records(w, "run").runs.at(1).first_step == steps_of_attempt(first, 0));
+
+    // Whatever the user took, its end has been forecast: of both plans.
+    const auto history = read_all(w.path(".data-home") / "reckon" / "history.jsonl");
+    std::vector<std::string> decided;
+    for (const HistoryRecord& r : parse_history(history).records)
+      if (r.kind == HistoryRecord::Kind::decision) decided.push_back(r.plan);
+    REQUIRE(decided.size() == 2);
+    CHECK(decided[0] == before);
+    CHECK(decided[1] == plan_of(w, "run"));
+    CHECK(decided[0] != decided[1]);
   }
 }
 
