@@ -103,19 +103,21 @@ void add_starts(const Measurements& m, std::vector<MeasuredQuantity>& quantities
   add(Measured::restore, times.restore);
 }
 
-/// How far the cost of input on one machine holds for others of its kind: processors differ.
-constexpr double kOfProcessor = 0.15;  // one standard deviation of ln
+/// How far the cost of input on one machine holds for others of its kind: processors differ, and so
+/// do ways to a store. Assumed, not measured.
+constexpr double kElsewhere = 0.15;  // one standard deviation of ln
 
 /// What the data loader of rank 0 took for its samples. Files of this machine say nothing of a
 /// store: they are read from its memory.
 void add_input(const Measurements& m, std::vector<MeasuredQuantity>& quantities) {
-  double samples = 0, bytes = 0, reading = 0, decoding = 0;
+  double samples = 0, bytes = 0, reading = 0, requests = 0, decoding = 0;
   int steps = 0;
   for (const StepRecord& s : m.steps) {
     if (s.rank != 0 || !s.read_samples || *s.read_samples == 0) continue;
     samples += double(*s.read_samples);
     bytes += s.read_bytes.value_or(Bytes{}).v;
     reading += s.read.value_or(Seconds{}).count();
+    requests += s.requests.value_or(Seconds{}).count();
     decoding += s.decode_cpu.value_or(Seconds{}).count();
     ++steps;
   }
@@ -124,10 +126,11 @@ void add_input(const Measurements& m, std::vector<MeasuredQuantity>& quantities)
     if (value > 0)
       quantities.push_back({.what = what, .value = value, .log_error = log_error, .values = steps});
   };
-  add(Measured::decode, decoding / samples, kOfProcessor);
+  add(Measured::decode, decoding / samples, kElsewhere);
   add(Measured::sample, bytes / samples, 0);
-  const bool in_store = !m.runs.empty() && is_store_location(m.runs.back().data);
-  if (in_store && reading > 0) add(Measured::read, bytes / reading, 0);
+  if (m.runs.empty() || !is_store_location(m.runs.back().data)) return;
+  if (reading > 0) add(Measured::read, bytes / reading, 0);
+  add(Measured::request, requests / samples, kElsewhere);
 }
 
 /// What the run waited for: nodes, and to be taken away from. An attempt that ended otherwise had
@@ -234,6 +237,8 @@ std::string_view to_text(Measured q) {
       return "bytes of a sample";
     case Measured::read:
       return "reading samples";
+    case Measured::request:
+      return "request for a sample";
     case Measured::number:
       return "number";
   }
@@ -270,6 +275,10 @@ MeasuredRun measured_run(std::string file, ScenarioFile scenario,
   add_saves(measurements, run.quantities);
   add_starts(measurements, run.quantities);
   add_input(measurements, run.quantities);
+  if (!measurements.runs.empty()) {
+    const std::string& data = measurements.runs.back().data;
+    run.reads_files = !data.empty() && !is_store_location(data);
+  }
   add_waits(measurements, run);
   // Only a run on a cluster has waits for nodes and pods.
   if (!measurements.runs.empty() && measurements.runs.front().workers > 1 &&

@@ -30,6 +30,7 @@ enum class Measured {
   decode,    // processor time that decoding a sample takes
   sample,    // bytes of a sample, as stored
   read,      // bytes a second from the store that the samples are in, at least
+  request,   // until the store has given one sample
   number,    // a number of the catalog itself
 };
 std::string_view to_text(Measured q);
@@ -62,6 +63,7 @@ struct MeasuredRun {
   /// Equal for runs that tell nothing that the other does not: of one network, batch, cluster.
   std::string configuration;
   std::int64_t global_batch = 0;  // of a step, as the run says; 0: the scenario's
+  bool reads_files = false;       // of its own machine, whose memory holds them: of no storage
   std::vector<MeasuredQuantity> quantities;
   /// The same of the first and of the second half of the steps; empty where there are too few.
   std::vector<MeasuredQuantity> first_half, second_half;

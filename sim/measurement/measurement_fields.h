@@ -69,6 +69,7 @@ void for_each_field(R& r, F&& f) {
   f("skipped_samples", r.skipped_samples);
   f("read_bytes", r.read_bytes);
   f("read_seconds", r.read);
+  f("request_seconds", r.requests);
   f("decode_cpu_seconds", r.decode_cpu);
 }
 

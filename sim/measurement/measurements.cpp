@@ -29,10 +29,10 @@ constexpr std::size_t kLineMax = std::size_t{1} << 20;
 constexpr std::string_view kBegin = "{\"record\":";
 /// Keys that older records lack. A line may be all that is read, without the record that says the
 /// version.
-constexpr std::array<std::string_view, 11> kLaterKeys{
-    "other_seconds", "plan_digest",  "planned_digest",    "delay_updates",
-    "data",          "read_samples", "skipped_samples",   "read_bytes",
-    "read_seconds",  "spent_usd",    "decode_cpu_seconds"};
+constexpr std::array<std::string_view, 12> kLaterKeys{
+    "other_seconds", "plan_digest",  "planned_digest",     "delay_updates",
+    "data",          "read_samples", "skipped_samples",    "read_bytes",
+    "read_seconds",  "spent_usd",    "decode_cpu_seconds", "request_seconds"};
 /// StepWaits: of most layouts nearly all are 0, which is not written.
 constexpr std::array<std::string_view, 7> kWaitKeys{
     "gradients_seconds", "parameters_seconds", "tensor_seconds", "context_seconds",

@@ -84,11 +84,12 @@ struct StepRecord {
   /// Asynchronous parameter servers: others' updates between the rank's pull and its own update.
   std::optional<double> delay;
   // What the rank's data loader did, ahead of steps, since the one before: samples that it made
-  // ready and left out as damaged, their bytes as stored, time in which it waited for bytes, and
-  // processor time of decoding. Absent: the format does not measure it.
+  // ready and left out as damaged, their bytes as stored, time in which it waited for bytes, the
+  // same of its threads added up, and processor time of decoding. Absent: the format does not
+  // measure it.
   std::optional<std::int64_t> read_samples, skipped_samples;
   std::optional<Bytes> read_bytes;
-  std::optional<Seconds> read, decode_cpu;
+  std::optional<Seconds> read, requests, decode_cpu;
 };
 
 /// What no part of a step has.

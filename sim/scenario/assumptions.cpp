@@ -176,13 +176,19 @@ void add_input_and_storage(AssumptionTable& table, const Plan& plan) {
   table.add(
       "reading from " + storage, "storage.read_per_node", "B/s", kStep,
       [](auto& p) -> auto& { return p.only_job().checkpoint.storage.read_per_node; });
+  // Of samples that are asked for one by one (InputTimes::read) the step waits for it, too.
+  const auto add_latency = [&](bool affects_step) {
+    table.add(
+        "latency of " + storage, "storage.latency", "s", affects_step,
+        [](auto& p) -> auto& { return p.only_job().checkpoint.storage.latency; });
+  };
+  const bool asked = is_store_location(job.data.path);
+  if (asked) add_latency(kStep);
   if (job.checkpoint.mode == CheckpointSpec::Mode::none) return;
   table.add(
       "writing to " + storage, "storage.write_per_node", "B/s", kLife,
       [](auto& p) -> auto& { return p.only_job().checkpoint.storage.write_per_node; });
-  table.add(
-      "latency of " + storage, "storage.latency", "s", kLife,
-      [](auto& p) -> auto& { return p.only_job().checkpoint.storage.latency; });
+  if (!asked) add_latency(kLife);
   table.add(
       "fixed part of saving a checkpoint", "checkpoint.save_overhead", "s", kLife,
       [](auto& p) -> auto& { return p.only_job().checkpoint.save_overhead; });

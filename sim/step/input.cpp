@@ -11,13 +11,23 @@ InputTimes input_times(const PlannedPool& pool, const PlannedWorkload& job, doub
   if (pool.slice)
     accelerators_per_host = double(pool.slice->chips) / std::max(1, pool.slice->hosts);
   const double of_host = samples * accelerators_per_host;
+  const double threads =
+      job.data.threads ? double(*job.data.threads) * accelerators_per_host : pool.machine.vcpus;
   InputTimes t;
   BytesPerSecond rate = job.checkpoint.storage.read_per_node.value;
   if (pool.machine.network.value.v > 0) rate = std::min(rate, pool.machine.network.value);
   const Bytes stored = of_host * job.dataset.bytes_per_sample.value;
   if (stored.v > 0 && rate.v > 0) t.read = stored / rate;
   const double decode = of_host * job.dataset.decode_cpu_seconds.value;
-  if (decode > 0 && pool.machine.vcpus > 0) t.decode = Seconds{decode / pool.machine.vcpus};
+  if (is_store_location(job.data.path) && threads > 0) {
+    const Seconds requests = t.read + of_host * job.checkpoint.storage.latency.value;
+    t.read = std::max(t.read, (requests + Seconds{decode}) / threads);
+  }
+  const double cores = std::min(threads, double(pool.machine.vcpus));
+  if (decode > 0 && cores > 0) {
+    t.decode = Seconds{decode / cores};
+    t.processors = Seconds{decode / pool.machine.vcpus};
+  }
   t.copy = copy_time(pool, job.model, samples);
   return t;
 }

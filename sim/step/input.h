@@ -8,8 +8,13 @@ namespace reckon {
 /// and ahead of the training (prefetching), so the pipeline delivers a step's samples in the time
 /// of its slowest stage [Murray et al. 2021, "tf.data", VLDB 14(12)].
 struct InputTimes {
-  Seconds read{};    // from storage: bytes / min(storage's rate for a node, the NIC)
-  Seconds decode{};  // vCPU seconds / vCPUs of the node
+  // From storage: bytes / min(storage's rate for a node, the NIC). Where our worker asks a store
+  // for each sample by itself (workload.data in s3://) no less than its threads need, each of
+  // which asks for a sample, waits for the storage's latency and its bytes, and decodes it.
+  Seconds read{};
+  // vCPU seconds / vCPUs of the node, or those of them that workload.data.threads of its ranks use.
+  Seconds decode{};
+  Seconds processors{};  // of all its vCPUs, which decode meanwhile
   Seconds
       copy{};  // decoded samples over each accelerator's bus, as fp32 elements of the model's input
   Seconds slowest() const;

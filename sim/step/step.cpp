@@ -142,12 +142,18 @@ StepEstimate whole_step(BareStep bare, const Plan& plan, const PlannedWorkload& 
   agree_on_going_on(e, plan, s, live, *cost_of_collectives(network));
   // A synchronous step takes its samples from every input pipeline; an asynchronous one its share
   // of them.
-  for (const auto* pool : computing_pools(plan))
-    e.input = std::max(e.input, input_times(*pool, job, bare.samples_each).slowest());
+  Seconds decode{};  // by the processors that compute
+  for (const auto* pool : computing_pools(plan)) {
+    const InputTimes input = input_times(*pool, job, bare.samples_each);
+    e.input = std::max(e.input, input.slowest());
+    if (!pool->accelerator) decode = std::max(decode, input.processors);
+  }
   e.input *= bare.rounds;
+  decode *= bare.rounds;
   e.host = host_time(plan) * bare.rounds;
   e.step += e.host;
-  e.exposed_input = std::max(Seconds{}, e.input - e.step);
+  const Seconds busy = e.compute + e.update;
+  e.exposed_input = std::max({Seconds{}, e.input - e.step, busy + decode - e.step});
   e.step += e.exposed_input;
   if (e.exposed_input.count() > 0) e.bottleneck = Bottleneck::input;
   e.samples_per_second = Samples{bare.samples} / e.step;

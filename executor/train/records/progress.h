@@ -13,9 +13,11 @@ namespace reckon {
 
 /// In the order in which a step goes through them.
 /// waiting: in no step, for its part in a start of the job.
+/// opening: finding the samples of its data, before it takes part in a start.
 /// evaluating: behind `step` steps.
 enum class ProgressPhase {
   waiting,
+  opening,
   starting,
   restoring,
   evaluating,
@@ -26,6 +28,7 @@ enum class ProgressPhase {
 };
 constexpr auto words_of(ProgressPhase) {
   return std::array{Word<ProgressPhase>{"waiting", ProgressPhase::waiting},
+                    Word<ProgressPhase>{"opening", ProgressPhase::opening},
                     Word<ProgressPhase>{"starting", ProgressPhase::starting},
                     Word<ProgressPhase>{"restoring", ProgressPhase::restoring},
                     Word<ProgressPhase>{"evaluating", ProgressPhase::evaluating},

@@ -215,7 +215,7 @@ std::vector<OwnRow> take_own_rows(std::vector<MeasuredRun>& runs, const Catalog&
   });
   for (MeasuredRun& run : runs) {
     if (kernels || run.scenario.scenario.name.empty()) continue;
-    const auto plan = make_plan(run.scenario, catalog);
+    const auto plan = plan_as_run(run, catalog);
     auto row = plan ? own_row_of(run, *plan, network) : std::nullopt;
     if (!row) continue;
     rows.push_back(std::move(*row));

@@ -7,8 +7,9 @@
 
 namespace reckon {
 
-/// What runs measured of their samples and no fit is needed or can be made for: bytes of a sample,
-/// which are counted; processor time of decoding where the forecast has none.
+/// What runs measured of their samples, which needs no fit: bytes of a sample, which are counted;
+/// processor time of decoding; of a store its rate, where it is more than was said, and the time of
+/// a request without its bytes.
 struct MeasuredInput {
   std::vector<Correction> corrections;
   std::vector<CalibratedRow> rows;

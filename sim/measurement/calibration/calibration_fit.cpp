@@ -15,6 +15,13 @@ constexpr double kMoves = 1e-3;
 
 }  // namespace
 
+Expected<Plan> plan_as_run(const MeasuredRun& run, const Catalog& catalog) {
+  auto plan = make_plan(run.scenario, catalog);
+  if (plan && run.reads_files)
+    for (PlannedWorkload& job : plan->jobs) job.dataset.bytes_per_sample = Fact<Bytes>{Bytes{0}};
+  return plan;
+}
+
 double FitRow::noise() const { return std::hypot(kModelNoise, measured.log_error); }
 
 double CalibrationModel::prior(std::size_t k) const { return std::log(before_[k].value); }
@@ -33,7 +40,7 @@ Diagnostics CalibrationModel::add(const MeasuredRun& run) {
       candidates_.push_back(q.parameter);
     }
   if (run.scenario.scenario.name.empty()) return {};  // of no plan
-  const auto plan = make_plan(run.scenario, catalog_);
+  const auto plan = plan_as_run(run, catalog_);
   if (!plan) return plan.error();
   if (!run.quantities.empty()) {  // waits are of the pools, whoever runs on them
     if (auto several = why_not_one_job(*plan, run.scenario.places, "a measured run"))
@@ -92,7 +99,7 @@ Eigen::VectorXd CalibrationModel::forecasts(std::span<const FitRow> rows,
     }
     if (rows[i].run != planned) {
       planned = rows[i].run;
-      plan = make_plan(planned->scenario, catalog_);
+      plan = plan_as_run(*planned, catalog_);
       RECKON_CHECK(plan.has_value());  // add() planned it, and numbers refuse no plan
       step = estimate_step(*plan, plan->only_job(), network_);
     }

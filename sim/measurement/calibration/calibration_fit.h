@@ -17,6 +17,9 @@ namespace reckon {
 /// (sim/accuracy/scoring/fit/group.cpp).
 inline constexpr double kModelNoise = 0.10;  // standard deviation of ln(forecast / measured)
 
+/// The run's plan, of which files that were read from its machine's memory are no part.
+Expected<Plan> plan_as_run(const MeasuredRun& run, const Catalog& catalog);
+
 /// One quantity of one run, as a residual.
 struct FitRow {
   const MeasuredRun* run = nullptr;

@@ -68,15 +68,11 @@ double predicted(const MeasuredQuantity& of, const Plan& plan, const StepEstimat
     case Measured::kernel:
       return kernel_time(*of.kernel, plan).count();
     case Measured::decode:
-      return plan.only_job().dataset.decode_cpu_seconds.value;
     case Measured::sample:
-      return plan.only_job().dataset.bytes_per_sample.value.v;
     case Measured::read:
-      // A rank reads with fewer streams than a node may have: a store that is slower than it was
-      // seen to be is wrong, one that is faster may be right.
-      return std::min(of.value, plan.only_job().checkpoint.storage.read_per_node.value.v);
-    case Measured::number:
-      return 0;  // no plan is needed for it: CalibrationModel
+    case Measured::request:  // these four are taken as they are: take_input()
+    case Measured::number:   // no plan is needed for it: CalibrationModel
+      break;
   }
   return 0;
 }

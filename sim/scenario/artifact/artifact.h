@@ -39,7 +39,7 @@ struct RunArtifact {
   bool owned = false;  // its machines are the user's own (ProviderRules::owned)
 };
 
-inline constexpr int kArtifactVersion = 3;
+inline constexpr int kArtifactVersion = 4;
 /// How an artifact begins, and no scenario does.
 inline constexpr std::string_view kArtifactMagic = "reckon-plan ";
 bool is_artifact(std::string_view bytes);

@@ -46,7 +46,7 @@ RECKON_FIELDS(PlannedNotice, policy, stated, own_program, reaction, writer_sprea
 RECKON_FIELDS(PlannedLocalCheckpoint, to, every, replicas, disk)
 RECKON_FIELDS(PlannedCheckpoint, mode, interval, save_mode, notice, save_overhead, storage, local)
 RECKON_FIELDS(PlannedRestart, kind, spares, min_workers, batch, regroup)
-RECKON_FIELDS(DataSpec, format, path, endpoint, validation, crop, resize, flip, damaged)
+RECKON_FIELDS(DataSpec, format, path, endpoint, validation, crop, resize, flip, damaged, threads)
 RECKON_FIELDS(JobResidual, step_spread, memory_mean, memory_deviation)
 RECKON_FIELDS(PlannedWorkload, name, path, same_as, submit, model, dataset, precision, stack,
               fp32_gradients, stage_blocks, stage_pools, optimizer, optimizer_settings, data,

@@ -6,6 +6,15 @@
 namespace reckon::artifact {
 namespace {
 
+template <class F>
+void for_each_job(Json& artifact, F&& f) {
+  if (!artifact.is_object() || !artifact.contains("plan")) return;
+  Json& plan = artifact["plan"];
+  if (!plan.is_object() || !plan.contains("jobs") || !plan["jobs"].is_array()) return;
+  for (Json& job : plan["jobs"])
+    if (job.is_object()) f(job);
+}
+
 /// What is missing stays missing, and the reader says so.
 void move_key(Json& from, const char* key, Json& to, const char* as) {
   if (!from.is_object() || !from.contains(key)) return;
@@ -14,7 +23,7 @@ void move_key(Json& from, const char* key, Json& to, const char* as) {
 }
 
 void nest_layout_and_servers_of(Json& job) {
-  if (!job.is_object() || !job.contains("strategy") || !job["strategy"].is_object()) return;
+  if (!job.contains("strategy") || !job["strategy"].is_object()) return;
   Json& strategy = job["strategy"];
   const std::string kind = strategy.value("kind", Json()).dump();
   Json layout = Json::object(), servers = Json::object();
@@ -36,12 +45,7 @@ void nest_layout_and_servers_of(Json& job) {
 
 }  // namespace
 
-void nest_layout_and_servers(Json& artifact) {
-  if (!artifact.is_object() || !artifact.contains("plan")) return;
-  Json& plan = artifact["plan"];
-  if (!plan.is_object() || !plan.contains("jobs") || !plan["jobs"].is_array()) return;
-  for (Json& job : plan["jobs"]) nest_layout_and_servers_of(job);
-}
+void nest_layout_and_servers(Json& artifact) { for_each_job(artifact, nest_layout_and_servers_of); }
 
 namespace {
 
@@ -141,13 +145,11 @@ void add_restarts(Json& artifact) {
   const Json none = Json::array({0.0, 0.0, 0.0, false, 0});  // value, range, assumed, source
   if (plan.contains("failures") && plan["failures"].is_object())
     plan["failures"]["process_share"] = plan["failures"]["straggler_share"] = none;
-  if (!plan.contains("jobs") || !plan["jobs"].is_array()) return;
-  for (Json& job : plan["jobs"]) {
-    if (!job.is_object()) continue;
+  for_each_job(artifact, [](Json& job) {
     job["restart"] = Json();
     if (job.contains("checkpoint") && job["checkpoint"].is_object())
       job["checkpoint"]["local"] = Json();
-  }
+  });
 }
 
 /// Costs were compared in dollars alone.
@@ -162,35 +164,27 @@ void add_currencies_of_expectations(Json& artifact) {
 /// All stages of a pipeline ran on all pools, all jobs had the first one's residual, and nobody
 /// knew whether a length was said in epochs.
 void add_fields_of_jobs(Json& artifact) {
-  if (!artifact.is_object() || !artifact.contains("plan")) return;
-  Json& plan = artifact["plan"];
-  if (!plan.is_object() || !plan.contains("jobs") || !plan["jobs"].is_array()) return;
-  for (Json& job : plan["jobs"]) {
-    if (!job.is_object()) continue;
+  for_each_job(artifact, [](Json& job) {
     job["stage_pools"] = Json::array();
     job["residual"] = Json();
     job["epochs"] = 0.0;
-  }
+  });
 }
 
 /// Embedding tables travelled whole, and samples were in files of the machine.
 void add_embeddings(Json& artifact) {
-  if (!artifact.is_object() || !artifact.contains("plan")) return;
-  Json& plan = artifact["plan"];
-  if (!plan.is_object() || !plan.contains("jobs") || !plan["jobs"].is_array()) return;
-  for (Json& job : plan["jobs"]) {
-    if (!job.is_object()) continue;
+  for_each_job(artifact, [](Json& job) {
     job["zipf_exponent"] = Json::array({0.0, 0.0, 0.0, false, 0});
     if (job.contains("data") && job["data"].is_object()) {  // no images were cut, nothing fetched
-      job["data"]["endpoint"] = job["data"]["validation"] = "";
+      job["data"]["endpoint"] = "";
       for (const char* key : {"crop", "resize", "flip", "damaged"}) job["data"][key] = Json();
     }
-    if (!job.contains("strategy") || !job["strategy"].is_object()) continue;
+    if (!job.contains("strategy") || !job["strategy"].is_object()) return;
     Json& strategy = job["strategy"];
-    if (!strategy.contains("servers") || !strategy["servers"].is_object()) continue;
+    if (!strategy.contains("servers") || !strategy["servers"].is_object()) return;
     strategy["servers"]["sparse_embeddings"] = false;
     strategy["servers"]["rows"] = "mod";
-  }
+  });
 }
 
 }  // namespace
@@ -203,6 +197,15 @@ void add_calls_markets_power_and_layers(Json& artifact) {
   add_fields_of_layers(artifact);
   add_embeddings(artifact);
   add_fields_of_jobs(artifact);
+}
+
+void add_fields_of_data(Json& artifact) {
+  for_each_job(artifact, [](Json& job) {
+    if (!job.contains("data") || !job["data"].is_object()) return;
+    Json& data = job["data"];
+    if (!data.contains("validation")) data["validation"] = "";
+    data["threads"] = Json();
+  });
 }
 
 }  // namespace reckon::artifact

@@ -16,7 +16,11 @@ void nest_layout_and_servers(Json& artifact);
 /// known of power.
 void add_calls_markets_power_and_layers(Json& artifact);
 
+/// 3 to 4: data may have a validation set, and say how many threads load it. Some plans of version
+/// 3 have the former.
+void add_fields_of_data(Json& artifact);
+
 inline constexpr std::array<Upgrade, kArtifactVersion - 1> kUpgrades{
-    nest_layout_and_servers, add_calls_markets_power_and_layers};
+    nest_layout_and_servers, add_calls_markets_power_and_layers, add_fields_of_data};
 
 }  // namespace reckon::artifact

@@ -146,6 +146,8 @@ struct DataSpec {
   std::optional<std::int64_t> resize;  // pixels of the shorter side, before crop center
   std::optional<bool> flip;
   std::optional<DamagedSample> damaged;
+  // That read and decode ahead, of each rank. Not given: the machine's cores, shared by its ranks.
+  std::optional<std::int64_t> threads;
 };
 /// Does `data` have samples for evaluation passes of our own worker? Where no path names them,
 /// made-up ones and those that come with their test set. Characters have none: ids are of a file.

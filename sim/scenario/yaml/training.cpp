@@ -62,6 +62,7 @@ const Fields<DataSpec>& data_fields() {
   constexpr std::optional<std::int64_t> DataSpec::*kResize = &DataSpec::resize;
   constexpr std::optional<bool> DataSpec::*kFlip = &DataSpec::flip;
   constexpr std::optional<DamagedSample> DataSpec::*kDamaged = &DataSpec::damaged;
+  constexpr std::optional<std::int64_t> DataSpec::*kThreads = &DataSpec::threads;
   static const Fields<DataSpec> table{
       required(word_field("format", &DataSpec::format, "How the samples are stored.", "cifar10")),
       text_field("path", &DataSpec::path,
@@ -89,6 +90,11 @@ const Fields<DataSpec>& data_fields() {
                  "Of images: one that cannot be decoded ends the run (fail, the default), or the "
                  "next is taken in its place (skip).",
                  "skip"),
+      number_field(
+          "threads", kThreads, whole(1, 1024),
+          "That read and decode samples ahead, of each rank; default: the machine's cores, "
+          "shared by its ranks.",
+          "8"),
   };
   return table;
 }

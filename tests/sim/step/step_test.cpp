@@ -235,6 +235,51 @@ TEST_CASE("the step is no faster than its input pipeline") {
   CHECK(e.samples_per_second.v == Approx(100));
 }
 
+TEST_CASE("samples are decoded by as many threads as the data says, and by no more than vCPUs") {
+  Plan plan = resnet(StrategyKind::mirrored, 1, 4);
+  PlannedWorkload& job = plan.jobs[0];
+  job.dataset.decode_cpu_seconds = Fact<double>{0.010};
+  const auto decode = [&] { return input_times(plan.pools[0], job, 32).decode.count(); };
+  job.data.threads = 2;  // of each of 4 ranks
+  CHECK(decode() == Approx(4 * 32 * 0.010 / 8));
+  job.data.threads = 8;  // 32 on 16 vCPUs
+  CHECK(decode() == Approx(4 * 32 * 0.010 / 16));
+}
+
+TEST_CASE("samples that are asked of a store one by one take its latency, divided by threads") {
+  Plan plan = resnet(StrategyKind::mirrored, 1, 4);
+  PlannedWorkload& job = plan.jobs[0];
+  job.dataset.bytes_per_sample = Fact<Bytes>{110.0_kB};
+  job.dataset.decode_cpu_seconds = Fact<double>{0.0};
+  job.checkpoint.storage.latency = Fact<Seconds>{Seconds{0.050}};
+  const auto read = [&] { return input_times(plan.pools[0], job, 32).read.count(); };
+  const double all_bytes = 128 * 110e3 / 100e6;
+  CHECK(read() == Approx(all_bytes));  // of shards that are read through
+  job.data.path = "s3://photos/train-";
+  job.data.threads = 1;
+  CHECK(read() == Approx((all_bytes + 128 * 0.050) / 4));
+  job.dataset.decode_cpu_seconds = Fact<double>{0.010};  // by the thread that asked
+  CHECK(read() == Approx((all_bytes + 128 * 0.060) / 4));
+  job.data.threads = 100;
+  CHECK(read() == Approx(all_bytes));
+}
+
+TEST_CASE("processors that compute decode as well, and have no time for both at once") {
+  Plan plan = resnet(StrategyKind::single, 1, 1);
+  for (PlannedPool& pool : plan.pools) {
+    pool.accelerator.reset();
+    pool.accelerators_per_node = 0;
+  }
+  plan.jobs[0].dataset.decode_cpu_seconds = Fact<double>{0.0};
+  const StepEstimate without = estimate(plan);
+  plan.jobs[0].dataset.decode_cpu_seconds = Fact<double>{0.010};
+  const auto input = input_times(plan.pools[0], plan.jobs[0], 32);
+  REQUIRE(input.processors.count() == Approx(32 * 0.010 / 16));
+  REQUIRE(input.processors < without.step);  // beside an accelerator nobody would wait for it
+  CHECK(estimate(plan).step.count() ==
+        Approx((without.compute + without.update).count() + input.processors.count()));
+}
+
 TEST_CASE("MFU is model FLOP/s over peak") {
   const Plan plan = resnet(StrategyKind::mirrored, 1, 2);
   const auto e = estimate(plan);

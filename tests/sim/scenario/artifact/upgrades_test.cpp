@@ -48,7 +48,8 @@ TEST_CASE("a plan of version 2 becomes one of this version") {
     for (artifact::Json& job : plan["jobs"])
       for (const char* key : {"stage_pools", "residual", "epochs"}) job.erase(key);
     for (artifact::Json& job : plan["jobs"])
-      for (const char* key : {"endpoint", "validation", "crop", "resize", "flip", "damaged"})
+      for (const char* key :
+           {"endpoint", "validation", "crop", "resize", "flip", "damaged", "threads"})
         job["data"].erase(key);
     for (artifact::Json& job : plan["jobs"])
       for (artifact::Json& layer : job["model"]["layers"]) {
@@ -69,6 +70,29 @@ TEST_CASE("a plan of version 2 becomes one of this version") {
       CHECK(pool.price.spread.certain());
       CHECK_FALSE(pool.peer_link.call);
       CHECK(pool.network_link.flow.has_value() == (pool.network_link.name == "ethernet-ec2"));
+    }
+  }
+}
+
+TEST_CASE("a plan of version 3 keeps its validation set, where it has one") {
+  const Shipped& one = shipped().front();
+  const artifact::Json now = artifact::json_of(one.artifact);
+  for (const bool with_validation : {false, true}) {
+    artifact::Json old = now;
+    for (artifact::Json& job : old["plan"]["jobs"]) {
+      job["data"].erase("threads");
+      if (with_validation)
+        job["data"]["validation"] = "held-out";
+      else
+        job["data"].erase("validation");
+    }
+    CHECK_FALSE(artifact::artifact_of(old, "plan.reckon"));
+    artifact::upgrade(old, 3, artifact::kUpgrades);
+    const auto read = artifact::artifact_of(old, "plan.reckon");
+    REQUIRE(read);
+    for (const PlannedWorkload& job : read->plan.jobs) {
+      CHECK(job.data.validation == (with_validation ? "held-out" : ""));
+      CHECK_FALSE(job.data.threads);
     }
   }
 }

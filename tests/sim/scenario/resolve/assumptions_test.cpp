@@ -37,6 +37,19 @@ TEST_CASE(
   CHECK(plan.pools[0].network_link.latency.value == Seconds{1e-5});
 }
 
+TEST_CASE("a step waits for the latency of a store that is asked for each of its samples") {
+  Plan plan = test::make_round_plan(test::small_mlp(), StrategyKind::single);
+  PlannedWorkload& job = plan.jobs[0];
+  job.checkpoint.storage.latency =
+      Fact<Seconds>{Seconds{0.05}, Seconds{0.02}, Seconds{0.15}, SourceId::user};
+  job.checkpoint.mode = CheckpointSpec::Mode::interval;
+  CHECK_FALSE(by_key(plan).at("storage.latency").affects_step);
+  job.data.path = "s3://photos/train-";
+  CHECK(by_key(plan).at("storage.latency").affects_step);
+  job.checkpoint.mode = CheckpointSpec::Mode::none;
+  CHECK(by_key(plan).contains("storage.latency"));
+}
+
 TEST_CASE("the spread of steps and the hosts' memory are assumptions of those who wait for them") {
   const auto assume = [](Plan plan) {
     plan.framework.step_jitter = Fact<double>{0.03, 0.0, 0.1, SourceId::user};
