@@ -9,18 +9,20 @@ class InputMeter::Waiting {
  public:
   explicit Waiting(InputMeter& meter) : meter_(meter) {
     const std::lock_guard lock(meter_.mutex_);
-    if (meter_.waiting_++ == 0) meter_.since_ = std::chrono::steady_clock::now();
+    if (meter_.waiting_++ == 0) meter_.since_ = since_;
   }
   ~Waiting() {
     const std::lock_guard lock(meter_.mutex_);
-    if (--meter_.waiting_ == 0)
-      meter_.work_.reading += std::chrono::steady_clock::now() - meter_.since_;
+    const auto now = std::chrono::steady_clock::now();
+    meter_.work_.requests += now - since_;
+    if (--meter_.waiting_ == 0) meter_.work_.reading += now - meter_.since_;
   }
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
  private:
   InputMeter& meter_;
+  const std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
 void InputMeter::read(const Store& store, const StoredObject& object, std::int64_t offset,

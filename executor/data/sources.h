@@ -2,12 +2,13 @@
 #include "executor/data/images/image_source.h"
 
 // One function a format; open_samples() chooses. `where`: the location, for messages. All throw
-// DataError.
+// DataError. `classes`: of the training set, where this is one for validation.
 namespace reckon::data {
 
 std::unique_ptr<DataSource> open_image_folder(std::unique_ptr<Store> store,
                                               const SampleFormat& format, const ImageRecipe& recipe,
-                                              const std::string& where);
+                                              const std::string& where,
+                                              const std::vector<std::string>& classes);
 std::unique_ptr<DataSource> open_webdataset(std::unique_ptr<Store> store,
                                             const SampleFormat& format, const ImageRecipe& recipe,
                                             const std::string& where);

@@ -66,7 +66,7 @@ void ImageSource::read_visit(std::int64_t index, std::int64_t visit, SampleBatch
       const EncodedImage encoded = fetch(sample);
       const Seconds begin = processor_time();
       put(encoded, sample, visit, batch, at);
-      meter_.count(processor_time() - begin);
+      meter_.count(encoded.unpacking + (processor_time() - begin));
       return;
     } catch (const DamagedSampleError& e) {
       if (recipe_.damaged == DamagedSample::fail) throw;
@@ -76,11 +76,21 @@ void ImageSource::read_visit(std::int64_t index, std::int64_t visit, SampleBatch
   }
 }
 
+void ImageSource::require_class(std::int64_t label, const std::string& place) const {
+  if (label >= 0 && label < classes_) return;
+  const std::string hint = label == classes_ ? fmt::format(
+                                                   "\n  labels that begin with 1, as in ImageNet's "
+                                                   "TFRecords, take a model of {} outputs, "
+                                                   "or shards that are written with labels from 0",
+                                                   classes_ + 1)
+                                             : "";
+  throw DataError(fmt::format("{}: class {}, the model has {}: 0 to {}{}", place, label, classes_,
+                              classes_ - 1, hint));
+}
+
 void ImageSource::put(const EncodedImage& encoded, std::int64_t index, std::int64_t visit,
                       SampleBatch& batch, std::int64_t at) const {
-  if (encoded.label < 0 || encoded.label >= classes_)
-    throw DataError(fmt::format("{}: class {}, the model has {}: 0 to {}", encoded.place,
-                                encoded.label, classes_, classes_ - 1));
+  require_class(encoded.label, encoded.place);
   const auto image = decode_image(encoded.bytes, channels_);
   if (!image) throw DamagedSampleError(fmt::format("{}: {}", encoded.place, image.error()));
   RandomStream random(recipe_.seed, static_cast<std::uint32_t>(visit), kCrop,

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/data/images/crop.h"
@@ -19,7 +20,8 @@ struct DamagedSampleError : DataError {
 struct EncodedImage {
   std::vector<std::uint8_t> bytes;
   std::int64_t label = 0;
-  std::string place;  // for messages
+  std::string place;    // for messages
+  Seconds unpacking{};  // of a processor, from the bytes that are stored to these
 };
 
 /// What becomes of an image (workload.data).
@@ -49,11 +51,15 @@ class ImageSource : public DataSource {
   void read_visit(std::int64_t index, std::int64_t visit, SampleBatch& batch,
                   std::int64_t at) const final;
   std::optional<InputWork> work() const final { return meter_.work(); }
+  std::vector<std::string> warnings() const final { return warnings_; }
 
  protected:
   /// Throws DataError, DamagedSampleError.
   virtual EncodedImage fetch(std::int64_t index) const = 0;
 
+  /// Throws DataError of a class that the model does not have; `place`: whose.
+  void require_class(std::int64_t label, const std::string& place) const;
+  void warn(std::string what) { warnings_.push_back(std::move(what)); }
   const Store& store() const { return *store_; }
   /// From the store, measured.
   std::vector<std::uint8_t> bytes_of(const StoredObject& object, std::int64_t offset,
@@ -67,6 +73,7 @@ class ImageSource : public DataSource {
   ImageRecipe recipe_;
   std::int64_t height_, width_, classes_;
   int channels_;
+  std::vector<std::string> warnings_;
   mutable InputMeter meter_;
 };
 

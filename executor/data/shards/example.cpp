@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <string_view>
 
 namespace reckon::data {
@@ -91,10 +92,10 @@ bool find_bytes(Bytes message, std::uint64_t number, std::optional<Bytes>& found
 }
 
 /// The only value of a feature's list of int64.
-tl::expected<std::int64_t, std::string> only_number(Bytes feature) {
+tl::expected<std::int64_t, std::string> only_number(Bytes feature, std::string_view name) {
   std::optional<Bytes> list;
   if (!find_bytes(feature, 3, list)) return tl::unexpected<std::string>(kBroken);
-  if (!list) return tl::unexpected<std::string>("image/class/label holds no int64");
+  if (!list) return tl::unexpected(fmt::format("{} holds no int64", name));
   std::int64_t value = 0;
   int values = 0;
   const auto keep = [&](std::uint64_t v) {
@@ -113,15 +114,15 @@ tl::expected<std::int64_t, std::string> only_number(Bytes feature) {
   }
   if (reader.broken()) return tl::unexpected<std::string>(kBroken);
   if (values != 1)
-    return tl::unexpected(fmt::format("image/class/label has {} values, one is expected", values));
+    return tl::unexpected(fmt::format("{} has {} values, one is expected", name, values));
   return value;
 }
 
 /// The only value of a feature's list of bytes.
-tl::expected<Bytes, std::string> only_bytes(Bytes feature) {
+tl::expected<Bytes, std::string> only_bytes(Bytes feature, std::string_view name) {
   std::optional<Bytes> list, value;
   if (!find_bytes(feature, 1, list)) return tl::unexpected<std::string>(kBroken);
-  if (!list) return tl::unexpected<std::string>("image/encoded holds no bytes");
+  if (!list) return tl::unexpected(fmt::format("{} holds no bytes", name));
   int values = 0;
   WireReader reader(*list);
   while (reader.more()) {
@@ -132,14 +133,15 @@ tl::expected<Bytes, std::string> only_bytes(Bytes feature) {
   }
   if (reader.broken()) return tl::unexpected<std::string>(kBroken);
   if (values != 1)
-    return tl::unexpected(fmt::format("image/encoded has {} values, one is expected", values));
+    return tl::unexpected(fmt::format("{} has {} values, one is expected", name, values));
   return *value;
 }
 
 }  // namespace
 
 tl::expected<ImageExample, std::string> parse_image_example(Bytes message) {
-  std::optional<Bytes> features, encoded, label;
+  std::optional<Bytes> features;
+  std::map<std::string_view, Bytes> named;
   if (!find_bytes(message, 1, features)) return tl::unexpected<std::string>(kBroken);
   WireReader reader(features.value_or(Bytes{}));
   while (reader.more()) {
@@ -149,17 +151,21 @@ tl::expected<ImageExample, std::string> parse_image_example(Bytes message) {
     if (!find_bytes(entry.bytes, 1, key) || !find_bytes(entry.bytes, 2, value))
       return tl::unexpected<std::string>(kBroken);
     if (!key || !value) continue;
-    const std::string_view name(reinterpret_cast<const char*>(key->data()), key->size());
-    if (name == "image/encoded") encoded = value;
-    if (name == "image/class/label") label = value;
+    named[{reinterpret_cast<const char*>(key->data()), key->size()}] = *value;
   }
   if (reader.broken()) return tl::unexpected<std::string>(kBroken);
-  if (!encoded || !label)
-    return tl::unexpected(fmt::format("the tf.train.Example has no feature {}",
-                                      encoded ? "image/class/label" : "image/encoded"));
-  const auto bytes = only_bytes(*encoded);
+  const auto one_of = [&](std::string_view name, std::string_view other) {
+    const auto found = named.find(name);
+    return found != named.end() ? found : named.find(other);
+  };
+  const auto image = one_of("image/encoded", "image"), label = one_of("image/class/label", "label");
+  if (image == named.end() || label == named.end())
+    return tl::unexpected<std::string>(
+        image == named.end() ? "the tf.train.Example has no feature image/encoded, nor image"
+                             : "the tf.train.Example has no feature image/class/label, nor label");
+  const auto bytes = only_bytes(image->second, image->first);
   if (!bytes) return tl::unexpected(bytes.error());
-  const auto number = only_number(*label);
+  const auto number = only_number(label->second, label->first);
   if (!number) return tl::unexpected(number.error());
   return ImageExample{*bytes, *number};
 }

@@ -113,6 +113,20 @@ void check_complete(const ShardSet& set, const Store& store, const std::string& 
       path_of(store, where, prefix + std::string(number.substr(0, 1)))));
 }
 
+/// Where numbers are missing between others: which. Numbers with more gaps than shards count
+/// something else.
+std::string why_gap(const ShardSet& set, const std::string& where) {
+  const std::set<std::int64_t>& numbers = set.numbers.at(0);
+  const std::int64_t span = *numbers.rbegin() - *numbers.begin() + 1;
+  const std::int64_t missing = span - std::ssize(numbers);
+  if (missing == 0 || missing > std::ssize(numbers)) return "";
+  std::int64_t first = *numbers.begin();
+  while (numbers.contains(first)) ++first;
+  return fmt::format("{}: {} shard{} missing between the first and the last: {}{:0{}}{}{}", where,
+                     missing, missing == 1 ? " is" : "s are", set.first.prefix, first,
+                     set.first.number.size(), set.first.ending, missing == 1 ? "" : ", ...");
+}
+
 }  // namespace
 
 bool is_one_of_many(const std::string& name) {
@@ -120,13 +134,18 @@ bool is_one_of_many(const std::string& name) {
   return parts && !parts->count.empty() && parts->ending.empty();
 }
 
-void check_shard_sets(const Store& store, std::span<const StoredObject* const> shards,
-                      const std::string& where) {
-  std::map<std::string, ShardSet> sets;
+std::vector<std::string> check_shard_sets(const Store& store,
+                                          std::span<const StoredObject* const> shards,
+                                          const std::string& where) {
+  std::map<std::string, ShardSet> sets, uncounted;
   for (const StoredObject* shard : shards) {
     const auto name = shard_name(shard->name);
     if (!name) continue;
     const std::string of = set_of(*name);
+    if (name->count.empty())
+      uncounted.try_emplace(of, ShardSet{.first = *name, .numbers = {}})
+          .first->second.numbers[0]
+          .insert(value_of(name->number));
     if (of.find_first_not_of(kSeparators) == std::string::npos && name->count.empty()) continue;
     ShardSet& set = sets.try_emplace(of, ShardSet{.first = *name, .numbers = {}}).first->second;
     if (!name->count.empty()) set.numbers[value_of(name->count)].insert(value_of(name->number));
@@ -143,6 +162,10 @@ void check_shard_sets(const Store& store, std::span<const StoredObject* const> s
     if (!store.is_folder() && named > set.first.prefix.size()) continue;
     if (!set.numbers.empty()) check_complete(set, store, where);
   }
+  std::vector<std::string> warnings;
+  for (const auto& [name, set] : uncounted)
+    if (std::string gap = why_gap(set, where); !gap.empty()) warnings.push_back(std::move(gap));
+  return warnings;
 }
 
 }  // namespace reckon::data

@@ -1,6 +1,7 @@
 #pragma once
 #include <span>
 #include <string>
+#include <vector>
 
 #include "executor/data/store/store.h"
 
@@ -12,7 +13,9 @@ bool is_one_of_many(const std::string& name);
 
 /// Throws DataError: the shards are of two sets, or some of their set are missing. Shards whose
 /// path is named as far as their number ("train-0000", a single file) are what the user wants.
-void check_shard_sets(const Store& store, std::span<const StoredObject* const> shards,
-                      const std::string& where);
+/// Warnings: numbers that are missing where the names do not say how many there are.
+std::vector<std::string> check_shard_sets(const Store& store,
+                                          std::span<const StoredObject* const> shards,
+                                          const std::string& where);
 
 }  // namespace reckon::data

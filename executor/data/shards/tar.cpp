@@ -58,6 +58,10 @@ std::int64_t checksum_of(const Header& header) {
   return sum;
 }
 
+bool holds_zeros(const Header& header) {
+  return std::ranges::all_of(header, [](std::uint8_t b) { return b == 0; });
+}
+
 /// What extended headers say of the file behind them.
 struct Extended {
   std::optional<std::string> path;
@@ -119,12 +123,22 @@ class TarReader {
   }
 
  private:
-  /// False at the end: a block of zeros, or of the archive.
+  /// False at the end, which is blocks of zeros.
   bool next_header() {
-    if (reader_.left() == 0) return false;
     at_ = reader_.at();
+    if (reader_.left() == 0)
+      damaged("is cut off: a tar archive ends with two blocks of zeros, which are missing");
+    if (reader_.left() < kBlock) damaged("is cut off within a header of tar");
     reader_.read(header_);
-    if (std::ranges::all_of(header_, [](std::uint8_t b) { return b == 0; })) return false;
+    if (holds_zeros(header_)) {
+      if (reader_.left() < kBlock) return false;
+      reader_.read(header_);
+      if (!holds_zeros(header_))
+        damaged(
+            "files stand behind a block of zeros, which ends an archive (are several behind "
+            "each other? tar --concatenate joins them)");
+      return false;
+    }
     const auto said = number_of(header_, kChecksum);
     if (!said || *said != checksum_of(header_))
       damaged(at_ == 0 ? "is no tar archive (is it compressed?)"

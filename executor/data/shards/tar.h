@@ -18,7 +18,8 @@ struct TarMember {
 /// The regular files of an archive, in its order: ustar [POSIX.1-2017, pax, "ustar Interchange
 /// Format"] with the long names of GNU tar and the extended headers (path, size) of pax. Of their
 /// bytes only the first are read, of those that `bytes_wanted` names: so many. Throws DataError: a
-/// header whose checksum is wrong, a file that is cut off. Sparse files are refused.
+/// header whose checksum is wrong, a file that is cut off, an archive without a block of zeros at
+/// its end (two are written; GNU tar reads one, with a warning). Sparse files are refused.
 std::vector<TarMember> tar_members(
     const Store& store, const StoredObject& archive,
     const std::function<std::int64_t(const std::string& name)>& bytes_wanted);

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 
+#include "executor/data/faults.h"
+#include "executor/data/shards/shard_files.h"
 #include "executor/data/shards/shard_sets.h"
 #include "executor/data/shards/tar.h"
 #include "executor/data/sources.h"
+#include "executor/train/data/classes.h"
 #include "sim/base/text/lower_case.h"
 
 // Shards of the webdataset library: tar archives, in which the files of a sample follow each other
@@ -31,11 +35,17 @@ class WebDataset final : public ImageSource {
   WebDataset(std::unique_ptr<Store> opened, const SampleFormat& format, const ImageRecipe& recipe,
              const std::string& where)
       : ImageSource(std::move(opened), format, recipe) {
+    Faults faults(where);
     std::vector<const StoredObject*> shards;
-    for (const StoredObject& object : store().objects())
-      if (object.name.ends_with(".tar")) shards.push_back(&object);
-    check_shard_sets(store(), shards, where);
-    for (const StoredObject* shard : shards) read_shard(*shard);
+    faults.collect([&] {
+      shards =
+          shards_in(store(), where, [](const std::string& name) { return name.ends_with(".tar"); });
+    });
+    faults.collect([&] {
+      for (std::string& gap : check_shard_sets(store(), shards, where)) warn(std::move(gap));
+    });
+    for (const StoredObject* shard : shards) faults.collect([&] { read_shard(*shard, faults); });
+    faults.tell();
     if (entries_.empty())
       throw DataError(
           fmt::format("{}: holds no samples: .tar files are expected, with an image "
@@ -43,6 +53,11 @@ class WebDataset final : public ImageSource {
                       where));
   }
   std::int64_t samples() const override { return std::ssize(entries_); }
+  std::string digest() const override {
+    return digest_of_entries(entries_, [](DataDigest& digest, const Entry& entry) {
+      digest.add(entry.offset).add(entry.size).add(entry.label);
+    });
+  }
 
  private:
   struct Entry {
@@ -57,37 +72,75 @@ class WebDataset final : public ImageSource {
     std::optional<TarMember> image, label;
   };
 
-  void read_shard(const StoredObject& shard) {
+  void read_shard(const StoredObject& shard, Faults& faults) {
     Parts parts;
+    std::vector<Parts> halves;
+    const auto take = [&] {
+      if (parts.image && parts.label)
+        faults.collect([&] { take_sample(shard, parts); });
+      else if (parts.image || parts.label)
+        halves.push_back(std::move(parts));
+    };
     const auto bytes_wanted = [](const std::string& name) {
       return parts_of(name).extension == "cls" ? kLongestClass + 1 : 0;
     };
     for (TarMember& member : tar_members(store(), shard, bytes_wanted)) {
+      if (is_hidden(member.name)) continue;  // "._000.jpg" of macOS
       auto [key, extension] = parts_of(member.name);
       if (key != parts.key) {
-        take(shard, parts);
+        take();
         parts = {.key = std::move(key), .begin = member.offset, .image = {}, .label = {}};
       }
       const bool image = extension == "jpg" || extension == "jpeg" || extension == "png";
       if (!image && extension != "cls") continue;  // captions, metadata
       auto& part = image ? parts.image : parts.label;
       if (part)
-        store().damaged(
-            shard, member.offset,
-            fmt::format("sample {} has {} twice", parts.key, image ? "an image" : "a class"));
+        faults.collect([&] {
+          store().damaged(
+              shard, member.offset,
+              fmt::format("sample {} has {} twice", parts.key, image ? "an image" : "a class"));
+        });
       part = std::move(member);
     }
-    take(shard, parts);
+    take();
+    tell_halves(shard, halves, faults);
   }
 
-  void take(const StoredObject& shard, const Parts& parts) {
-    if (!parts.image && !parts.label) return;  // nothing of ours
-    if (!parts.image || !parts.label)
-      store().damaged(shard, parts.begin,
-                      fmt::format("sample {} has no {}", parts.key,
-                                  parts.image ? "class (.cls)" : "image (.jpg, .jpeg, .png)"));
-    entries_.push_back(
-        {&shard, parts.image->offset, parts.image->size, class_of(shard, *parts.label)});
+  /// Samples of which a part is missing, or stands elsewhere: archives that are sorted by the
+  /// endings of their files have all samples in halves.
+  void tell_halves(const StoredObject& shard, const std::vector<Parts>& halves,
+                   Faults& faults) const {
+    std::map<std::string, const Parts*> images, labels;
+    for (const Parts& half : halves) (half.image ? images : labels).emplace(half.key, &half);
+    std::int64_t torn = 0;
+    const Parts* first = nullptr;
+    for (const Parts& half : halves) {
+      const auto& others = half.image ? labels : images;
+      if (const auto other = others.find(half.key); other == others.end())
+        faults.collect([&] {
+          store().damaged(shard, half.begin,
+                          fmt::format("sample {} has no {}", half.key,
+                                      half.image ? "class (.cls)" : "image (.jpg, .jpeg, .png)"));
+        });
+      else if (half.image && torn++ == 0)
+        first = &half;
+    }
+    if (torn > 0)
+      faults.collect([&] {
+        store().damaged(
+            shard, first->begin,
+            fmt::format("the files of {} sample{} do not follow each other, the first is {}: its "
+                        "class is at byte {}\n  an archive of samples is made in the order of "
+                        "names: tar --sort=name -cf SHARD.tar FOLDER",
+                        torn, torn == 1 ? "" : "s", first->key, labels.at(first->key)->begin));
+      });
+  }
+
+  void take_sample(const StoredObject& shard, const Parts& parts) {
+    const std::int64_t label = class_of(shard, *parts.label);
+    require_class(label, fmt::format("{}: at byte {}: sample {}", store().place_of(shard),
+                                     parts.label->offset, parts.key));
+    entries_.push_back({&shard, parts.image->offset, parts.image->size, label});
   }
 
   std::int64_t class_of(const StoredObject& shard, const TarMember& member) const {

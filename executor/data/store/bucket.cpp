@@ -14,8 +14,9 @@ namespace {
 
 class BucketStore final : public Store {
  public:
-  BucketStore(std::string bucket, const std::string& key, const std::string& endpoint)
-      : bucket_(s3_access(endpoint), bucket), name_(std::move(bucket)) {
+  BucketStore(std::string bucket, const std::string& key, const std::string& endpoint,
+              const DataWatch& watch)
+      : bucket_(s3_access(endpoint), bucket, watch), name_(std::move(bucket)) {
     Chosen chosen = choose_objects(key, bucket_.list(key));
     if (chosen.objects.empty())
       throw DataError(fmt::format("s3://{}/{}: there are no objects", name_, key));
@@ -28,7 +29,7 @@ class BucketStore final : public Store {
   }
   void read(const StoredObject& object, std::int64_t offset,
             std::span<std::uint8_t> bytes) const override {
-    bucket_.read(root_ + object.name, offset, bytes);
+    bucket_.read(root_ + object.name, object, offset, bytes);
   }
   std::int64_t block() const override { return std::int64_t{1} << 20; }
 
@@ -39,24 +40,30 @@ class BucketStore final : public Store {
 
 }  // namespace
 
-std::unique_ptr<Store> open_bucket(const std::string& location, const std::string& endpoint) {
+std::unique_ptr<Store> open_bucket(const std::string& location, const std::string& endpoint,
+                                   const DataWatch& watch) {
   const std::string path = location.substr(std::string_view("s3://").size());
   const std::size_t slash = path.find('/');
+  if (path.empty() || slash == 0)
+    throw DataError(fmt::format("{}: names no bucket: s3://BUCKET/KEY is expected", location));
   const std::string key = slash == std::string::npos ? "" : path.substr(slash + 1);
-  return std::make_unique<BucketStore>(path.substr(0, slash), key, endpoint);
+  return std::make_unique<BucketStore>(path.substr(0, slash), key, endpoint, watch);
 }
 
 #else
 
-std::unique_ptr<Store> open_bucket(const std::string& location, const std::string&) {
+std::unique_ptr<Store> open_bucket(const std::string& location, const std::string&,
+                                   const DataWatch&) {
   throw DataError(
       fmt::format("{}: this build reads no stores: it was made without libcurl", location));
 }
 
 #endif
 
-std::unique_ptr<Store> open_store(const std::string& location, const std::string& endpoint) {
-  return is_store_location(location) ? open_bucket(location, endpoint) : open_files(location);
+std::unique_ptr<Store> open_store(const std::string& location, const std::string& endpoint,
+                                  const DataWatch& watch) {
+  return is_store_location(location) ? open_bucket(location, endpoint, watch)
+                                     : open_files(location, watch);
 }
 
 }  // namespace reckon::data

@@ -78,12 +78,18 @@ class ListTexts final : public XmlTexts {
           std::from_chars(text.data(), text.data() + text.size(), object_.size);
       if (error != std::errc() || end != text.data() + text.size() || object_.size < 0)
         wrong = fmt::format("the size of {} is '{}'", object_.name, text);
+    } else if (path == "ListBucketResult/Contents/ETag") {
+      object_.version = text;
     } else if (path == "ListBucketResult/Contents") {
       if (object_.name.empty()) wrong = "an object has no key";
       list.objects.push_back(std::move(object_));
       object_ = {};
     } else if (path == "ListBucketResult/NextContinuationToken") {
       list.next = text;
+    } else if (path == "ListBucketResult/NextMarker") {
+      list.marker = text;
+    } else if (path == "ListBucketResult/IsTruncated") {
+      list.truncated = text == "true";
     } else if (path == "ListBucketResult") {
       is_list = true;
     }
@@ -95,10 +101,11 @@ class ListTexts final : public XmlTexts {
 
 class ErrorTexts final : public XmlTexts {
  public:
-  std::string code, message;
+  StoreWords words;
   void ended(const std::string& path, const std::string& text) override {
-    if (path == "Error/Code") code = text;
-    if (path == "Error/Message") message = text;
+    if (path == "Error/Code") words.code = text;
+    if (path == "Error/Message") words.message = text;
+    if (path == "Error/Region") words.region = text;
   }
 };
 
@@ -112,10 +119,10 @@ tl::expected<ObjectList, std::string> parse_object_list(std::string_view xml) {
   return std::move(texts.list);
 }
 
-std::string parse_store_error(std::string_view xml) {
+StoreWords parse_store_error(std::string_view xml) {
   ErrorTexts texts;
-  if (!texts.parse(xml).empty() || texts.code.empty()) return "";
-  return texts.message.empty() ? texts.code : texts.code + ": " + texts.message;
+  if (!texts.parse(xml).empty() || texts.words.code.empty()) return {};
+  return std::move(texts.words);
 }
 
 }  // namespace reckon::data

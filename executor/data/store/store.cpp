@@ -3,12 +3,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+
+#include "sim/scenario/spec/workload.h"
 
 namespace reckon::data {
 
 void Store::damaged(const StoredObject& object, std::int64_t offset,
                     const std::string& what) const {
   throw DataError(fmt::format("{}: at byte {}: {}", place_of(object), offset, what));
+}
+
+void require_known_scheme(const std::string& location) {
+  const std::size_t end = location.find("://");
+  const auto is_of_scheme = [](unsigned char c) { return std::isalnum(c) || c == '+' || c == '-'; };
+  if (end == location.npos || end == 0 || is_store_location(location) ||
+      !std::all_of(location.begin(), location.begin() + std::ptrdiff_t(end), is_of_scheme))
+    return;
+  throw DataError(fmt::format(
+      "{}: {}:// is not read: a path, or s3://BUCKET/KEY (in small letters) of Amazon S3 "
+      "or of a store of its protocol, which workload.data.endpoint names (of Google "
+      "Cloud Storage, with an HMAC key: https://storage.googleapis.com)",
+      location, location.substr(0, end)));
 }
 
 Chosen choose_objects(std::string_view wanted, std::vector<StoredObject> all) {

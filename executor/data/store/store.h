@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "executor/data/watch.h"
 #include "executor/train/data/source.h"
 
 // Where samples lie: files of this machine, or objects of a store that speaks the protocol of
@@ -20,7 +21,9 @@ struct StoreError : std::runtime_error {
 /// A file or an object, by its name below the store's root. Parts of a name are apart by '/'.
 struct StoredObject {
   std::string name;
-  std::int64_t size = 0;  // bytes
+  std::int64_t size = 0;      // bytes
+  std::string version{};      // of a store: its ETag; "": it gives none
+  std::int64_t modified = 0;  // of a file: nanoseconds since 1970
   friend bool operator==(const StoredObject&, const StoredObject&) = default;
 };
 
@@ -56,8 +59,11 @@ class Store {
 /// `location`: a path, or s3://BUCKET/KEY. `endpoint`: of the store, "http://127.0.0.1:4568"; "":
 /// AWS_ENDPOINT_URL, else that of Amazon. Credentials and region come from AWS_ACCESS_KEY_ID,
 /// AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and AWS_REGION; without a key requests are not signed.
-/// Throws DataError: there is nothing, or it is not for us; StoreError.
-std::unique_ptr<Store> open_store(const std::string& location, const std::string& endpoint);
+/// Throws DataError: there is nothing, or it is not for us; StoreError; ReadingStopped, also later.
+std::unique_ptr<Store> open_store(const std::string& location, const std::string& endpoint,
+                                  const DataWatch& watch = {});
+/// Throws DataError where the location is neither a path nor of a store that is read.
+void require_known_scheme(const std::string& location);
 
 /// Of objects whose names all begin with `wanted`, what Store::objects() says. The names that
 /// remain are without the folder's.
@@ -68,7 +74,8 @@ struct Chosen {
 };
 Chosen choose_objects(std::string_view wanted, std::vector<StoredObject> all);
 
-std::unique_ptr<Store> open_files(const std::string& path);
-std::unique_ptr<Store> open_bucket(const std::string& location, const std::string& endpoint);
+std::unique_ptr<Store> open_files(const std::string& path, const DataWatch& watch = {});
+std::unique_ptr<Store> open_bucket(const std::string& location, const std::string& endpoint,
+                                   const DataWatch& watch = {});
 
 }  // namespace reckon::data

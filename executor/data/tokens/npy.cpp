@@ -146,7 +146,7 @@ TokenArray npy_tokens(const Store& store, const StoredObject& file) {
   if (!type)
     reader.damaged(at,
                    fmt::format("holds numbers of type '{}'; tokens are |u1, |i1, <u2, <i2, <u4, "
-                               "<i4 or <i8 (array.astype('<u2'))",
+                               "<i4 or <i8 (array.astype('<u4'))",
                                header.descr->substr(0, 40)));
   if (header.shape->size() != 1)
     reader.damaged(at, fmt::format("holds an array of {} dimensions; tokens have one "

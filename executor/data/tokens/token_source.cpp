@@ -6,6 +6,8 @@
 #include "executor/data/input_meter.h"
 #include "executor/data/sources.h"
 #include "executor/data/tokens/token_array.h"
+#include "executor/train/data/digest.h"
+#include "executor/train/data/formats.h"
 #include "kernels/record_id.h"
 
 // Sequences out of one long array: sample i holds the tokens [i T, i T + T], of which the first T
@@ -59,6 +61,14 @@ class TokenWindows final : public DataSource {
     samples_ = (array_.count - 1) / length_;
   }
   std::int64_t samples() const override { return samples_; }
+  std::string digest() const override {
+    return DataDigest()
+        .add(array_.object.size)
+        .add(array_.begin)
+        .add(array_.count)
+        .add(to_text(array_.type))
+        .text();
+  }
   std::optional<InputWork> work() const override { return meter_.work(); }
 
   void read(std::int64_t index, SampleBatch& batch, std::int64_t at) const override {
@@ -112,6 +122,13 @@ std::unique_ptr<DataSource> open_raw_tokens(std::unique_ptr<Store> store,
   const StoredObject file = only_file(*store, where);
   if (file.size % 2 != 0)
     store->damaged(file, file.size - 1, "half a token: the file is truncated or no uint16 file");
+  if (format.inputs.size() == 1 && !format.inputs[0].ids.empty()) {
+    std::vector<std::uint8_t> begin(static_cast<std::size_t>(std::min(file.size, kLookedAtBytes)));
+    store->read(file, 0, begin);
+    if (const std::string why = why_wider_tokens(begin, format.inputs[0].ids[0].below);
+        !why.empty())
+      throw DataError(fmt::format("{}: {}", store->place_of(file), why));
+  }
   return std::make_unique<TokenWindows>(
       std::move(store), TokenArray{file, 0, file.size / 2, TokenType::uint16}, format);
 }

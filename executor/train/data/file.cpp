@@ -12,6 +12,11 @@
 
 namespace reckon {
 
+std::int64_t nanoseconds_of(const timespec& time) {
+  constexpr std::int64_t kBillion = 1'000'000'000;
+  return time.tv_sec * kBillion + time.tv_nsec;
+}
+
 DataFile::DataFile(std::filesystem::path path) : path_(std::move(path)) {
   try {
     handle_ = open_file(path_, O_RDONLY);
@@ -22,6 +27,7 @@ DataFile::DataFile(std::filesystem::path path) : path_(std::move(path)) {
   if (::fstat(handle_.get(), &status) != 0 || !S_ISREG(status.st_mode))
     throw DataError(fmt::format("{}: is no file", path_.string()));
   size_ = status.st_size;
+  modified_ = nanoseconds_of(status.st_mtim);
 }
 
 void DataFile::read(std::int64_t offset, std::span<std::uint8_t> bytes) const {

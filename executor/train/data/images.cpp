@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "executor/train/data/classes.h"
+#include "executor/train/data/digest.h"
 #include "executor/train/data/file.h"
 #include "executor/train/data/formats.h"
 
@@ -45,6 +47,11 @@ class CifarSource : public DataSource {
     }
   }
   std::int64_t samples() const override { return ends_.empty() ? 0 : ends_.back(); }
+  std::string digest() const override {
+    DataDigest digest;
+    for (const std::int64_t end : ends_) digest.add(end);
+    return digest.text();
+  }
   void read(std::int64_t index, SampleBatch& batch, std::int64_t at) const override {
     const auto end = std::ranges::upper_bound(ends_, index);
     const auto k = static_cast<std::size_t>(end - ends_.begin());
@@ -105,6 +112,9 @@ class MnistSource : public DataSource {
     require_classes(images_.path(), format, {1, shape_[1], shape_[2]}, 10);
   }
   std::int64_t samples() const override { return shape_[0]; }
+  std::string digest() const override {
+    return DataDigest().add(images_.size()).add(classes_.size()).text();
+  }
   void read(std::int64_t index, SampleBatch& batch, std::int64_t at) const override {
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(shape_[1] * shape_[2]));
     images_.read(16 + index * shape_[1] * shape_[2], pixels);
@@ -166,21 +176,25 @@ Header netpbm_header(const DataFile& file) {
 
 class FolderSource : public DataSource {
  public:
-  FolderSource(const std::filesystem::path& folder, const SampleFormat& format) {
+  FolderSource(const std::filesystem::path& folder, const SampleFormat& format,
+               const std::vector<std::string>& training)
+      : classes_(training) {
     namespace fs = std::filesystem;
     if (!fs::is_directory(folder))
       throw DataError(fmt::format("{}: is no folder", folder.string()));
-    std::vector<fs::path> classes;
-    for (const auto& entry : fs::directory_iterator(folder))
-      if (entry.is_directory()) classes.push_back(entry.path());
-    std::ranges::sort(classes);
-    for (std::size_t c = 0; c < classes.size(); ++c) {
+    std::vector<std::string> names = folders_in(folder);
+    const auto numbers = class_numbers(folder.string(), names, training);
+    for (std::size_t c = 0; c < names.size(); ++c) {
       const std::size_t first = files_.size();
-      for (const auto& entry : fs::directory_iterator(classes[c])) {
+      for (const auto& entry : fs::directory_iterator(folder / names[c])) {
         const auto extension = entry.path().extension();
-        if (extension == ".ppm" || extension == ".pgm")
-          files_.push_back({entry.path(), static_cast<float>(c)});
+        if ((extension == ".ppm" || extension == ".pgm") &&
+            !is_hidden(entry.path().filename().string()))
+          files_.push_back({entry.path(), static_cast<float>(numbers[c])});
       }
+      if (files_.size() == first)
+        throw DataError(
+            fmt::format("{}: class {} has no .ppm or .pgm files", folder.string(), names[c]));
       std::sort(files_.begin() + static_cast<std::ptrdiff_t>(first), files_.end(),
                 [](const Image& a, const Image& b) { return a.path < b.path; });
     }
@@ -189,9 +203,25 @@ class FolderSource : public DataSource {
           fmt::format("{}: holds no images: one folder a class with .ppm or .pgm files is expected",
                       folder.string()));
     shape_ = netpbm_header(DataFile(files_[0].path)).shape;
-    require_classes(files_[0].path, format, shape_, static_cast<std::int64_t>(classes.size()));
+    require_classes(files_[0].path, format, shape_, std::ssize(names));
+    if (!training.empty()) return;
+    classes_ = std::move(names);
+    fewer_ =
+        why_fewer_classes(folder.string(), std::ssize(classes_), format.targets[0].ids[0].below);
+  }
+  std::vector<std::string> classes() const override { return classes_; }
+  std::vector<std::string> warnings() const override {
+    return fewer_.empty() ? std::vector<std::string>{} : std::vector{fewer_};
   }
   std::int64_t samples() const override { return static_cast<std::int64_t>(files_.size()); }
+  std::string digest() const override {
+    DataDigest digest;
+    for (const Image& image : files_)
+      digest.add(image.path.parent_path().filename().string())
+          .add(image.path.filename().string())
+          .add(static_cast<std::int64_t>(image.label));
+    return digest.text();
+  }
   void read(std::int64_t index, SampleBatch& batch, std::int64_t at) const override {
     const Image& image = files_[static_cast<std::size_t>(index)];
     const DataFile file(image.path);
@@ -216,6 +246,8 @@ class FolderSource : public DataSource {
     float label;
   };
   std::vector<Image> files_;
+  std::vector<std::string> classes_;
+  std::string fewer_;  // warning
   Shape shape_;
 };
 
@@ -230,8 +262,9 @@ std::unique_ptr<DataSource> open_mnist(const std::filesystem::path& folder,
   return std::make_unique<MnistSource>(folder, format, part);
 }
 std::unique_ptr<DataSource> open_images(const std::filesystem::path& folder,
-                                        const SampleFormat& format) {
-  return std::make_unique<FolderSource>(folder, format);
+                                        const SampleFormat& format,
+                                        const std::vector<std::string>& classes) {
+  return std::make_unique<FolderSource>(folder, format, classes);
 }
 
 }  // namespace reckon::data

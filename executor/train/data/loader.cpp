@@ -1,5 +1,6 @@
 #include "executor/train/data/loader.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "executor/train/data/order.h"
@@ -11,12 +12,13 @@ DataLoader::DataLoader(const DataSource& source, const SampleFormat& format, Loa
     : source_(source),
       options_(options),
       batches_of_step_(options.own / options.micro_batch),
+      part_((options.micro_batch + options.threads - 1) / options.threads),
       slots_(static_cast<std::size_t>(options.prefetch) + 1),
-      next_to_fill_(options.first_step * batches_of_step_),
-      next_to_give_(next_to_fill_) {
+      next_to_fill_{options.first_step * batches_of_step_, 0},
+      next_to_give_(next_to_fill_.batch) {
   RECKON_CHECK(options.own % options.micro_batch == 0);
   RECKON_CHECK(options.first_of_step + options.own <= options.global_batch);
-  RECKON_CHECK(options.prefetch >= 1);
+  RECKON_CHECK(options.prefetch >= 1 && options.threads >= 1);
   for (Slot& slot : slots_) slot.batch = SampleBatch(format, options.micro_batch);
   for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { serve(); });
 }
@@ -27,12 +29,13 @@ DataLoader::~DataLoader() {
   changed_.notify_all();
 }
 
-void DataLoader::fill(std::int64_t number, SampleBatch& batch) const {
-  const std::int64_t step = number / batches_of_step_, part = number % batches_of_step_;
+void DataLoader::fill(const Part& part, SampleBatch& batch) const {
+  const std::int64_t step = part.batch / batches_of_step_, of_step = part.batch % batches_of_step_;
   const std::int64_t first =
-      step * options_.global_batch + options_.first_of_step + part * options_.micro_batch;
+      step * options_.global_batch + options_.first_of_step + of_step * options_.micro_batch;
   const std::int64_t samples = source_.samples();
-  for (std::int64_t i = 0; i < options_.micro_batch; ++i)
+  const std::int64_t end = std::min(part.first + part_, options_.micro_batch);
+  for (std::int64_t i = part.first; i < end; ++i)
     source_.read_visit(sample_at(options_.seed, samples, first + i), (first + i) / samples, batch,
                        i);
 }
@@ -42,22 +45,31 @@ void DataLoader::serve() {
   while (true) {
     // One slot is in the caller's hands: the batch before next_to_give_.
     const auto free = [this] {
-      return next_to_fill_ - next_to_give_ < static_cast<std::int64_t>(slots_.size()) - 1;
+      return next_to_fill_.batch - next_to_give_ < static_cast<std::int64_t>(slots_.size()) - 1;
     };
     changed_.wait(lock, [&] { return stopping_ || free(); });
     if (stopping_) return;
-    const std::int64_t number = next_to_fill_++;
-    Slot& slot = slot_of(number);
+    const Part part = next_to_fill_;
+    Slot& slot = slot_of(part.batch);
+    if (part.first == 0) slot.failed = nullptr;
+    next_to_fill_.first += part_;
+    if (next_to_fill_.first >= options_.micro_batch) next_to_fill_ = {part.batch + 1, 0};
     lock.unlock();
     std::exception_ptr failed;
     try {
-      fill(number, slot.batch);
+      fill(part, slot.batch);
     } catch (const std::exception&) {
       failed = std::current_exception();
     }
     lock.lock();
-    slot.ready = number;
-    slot.failed = failed;
+    if (failed && (!slot.failed || part.first < slot.failed_at)) {
+      slot.failed = failed;
+      slot.failed_at = part.first;
+    }
+    slot.filled += std::min(part_, options_.micro_batch - part.first);
+    if (slot.filled < options_.micro_batch) continue;
+    slot.filled = 0;
+    slot.ready = part.batch;
     changed_.notify_all();
   }
 }

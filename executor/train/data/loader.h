@@ -24,7 +24,7 @@ struct LoaderOptions {
   int prefetch = 3;  // batches ready or in work
 };
 
-/// Batches in order, read ahead by threads.
+/// Batches in order, read ahead by threads, which share the samples of each.
 class DataLoader {
  public:
   /// `source` must outlive it.
@@ -45,22 +45,29 @@ class DataLoader {
  private:
   struct Slot {
     SampleBatch batch;
-    std::int64_t ready = -1;  // number of the batch that it holds
-    std::exception_ptr failed;
+    std::int64_t ready = -1;    // number of the batch that it holds
+    std::int64_t filled = 0;    // samples of the batch under way
+    std::exception_ptr failed;  // of the first part that did
+    std::int64_t failed_at = 0;
+  };
+  /// Samples of a batch that one thread reads.
+  struct Part {
+    std::int64_t batch = 0, first = 0;
   };
   void serve();
-  void fill(std::int64_t number, SampleBatch& batch) const;
+  void fill(const Part& part, SampleBatch& batch) const;
   Slot& slot_of(std::int64_t number) {
     return slots_[static_cast<std::size_t>(number) % slots_.size()];
   }
 
   const DataSource& source_;
   LoaderOptions options_;
-  std::int64_t batches_of_step_;
+  std::int64_t batches_of_step_, part_;  // samples of a part
   std::vector<Slot> slots_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::int64_t next_to_fill_, next_to_give_;  // numbers of batches since step 0
+  Part next_to_fill_;
+  std::int64_t next_to_give_;  // number of the batch, since step 0
   bool stopping_ = false;
   std::vector<std::jthread> threads_;
 };

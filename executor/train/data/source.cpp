@@ -48,13 +48,15 @@ InputWork work_between(const InputWork& before, const InputWork& now) {
           .skipped = now.skipped - before.skipped,
           .read = now.read - before.read,
           .reading = now.reading - before.reading,
+          .requests = now.requests - before.requests,
           .decode_cpu = now.decode_cpu - before.decode_cpu,
           .first_skipped = now.first_skipped};
 }
 
 std::unique_ptr<DataSource> open_data(const DataSpec& data, const std::filesystem::path& directory,
                                       const ModelGraph& model, std::uint64_t seed,
-                                      std::int64_t samples, double zipf_exponent) {
+                                      std::int64_t samples, double zipf_exponent,
+                                      const std::vector<std::string>& classes) {
   SampleFormat format = sample_format(model);
   const std::filesystem::path path = directory / data.path;
   if (format.masked > 0 && data.format != DataFormat::synthetic)
@@ -66,7 +68,7 @@ std::unique_ptr<DataSource> open_data(const DataSpec& data, const std::filesyste
     case DataFormat::mnist:
       return data::open_mnist(path, format);
     case DataFormat::images:
-      return data::open_images(path, format);
+      return data::open_images(path, format, classes);
     case DataFormat::tokens:
       return data::open_tokens(path, data::TokenWidth::uint16, format);
     case DataFormat::text:

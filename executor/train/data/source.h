@@ -5,6 +5,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "executor/train/data/samples.h"
 #include "sim/base/quantity.h"
@@ -24,6 +25,7 @@ struct InputWork {
   std::int64_t samples = 0, skipped = 0;  // made ready; left out, as they are damaged
   Bytes read{};                           // of the samples, as they are stored
   Seconds reading{};                      // on the clock: at least one thread waited for bytes
+  Seconds requests{};                     // the same of all threads, added up
   Seconds decode_cpu{};                   // of a processor: decoding, cropping, normalising
   std::string first_skipped;              // why
 };
@@ -41,14 +43,23 @@ class DataSource {
                           std::int64_t at) const {
     read(index, batch, at);
   }
+  /// Of what the set is made of (digest.h): the same where ranks have copies of one set at other
+  /// places. "": of no files.
+  virtual std::string digest() const { return ""; }
   /// nullopt: it does not measure it.
   virtual std::optional<InputWork> work() const { return std::nullopt; }
+  /// Names of the classes, in the order of their numbers; none where they have numbers alone.
+  virtual std::vector<std::string> classes() const { return {}; }
+  /// What the user may not have meant, though it can be trained on.
+  virtual std::vector<std::string> warnings() const { return {}; }
 };
 
 /// Opens what the scenario names, for that model. `seed` and `samples` are those of synthetic data
 /// and clicks. Throws DataError where the files are wrong or hold other shapes, ids or classes than
 /// the model takes. Formats that take libraries of their own are opened by
 /// executor/data/open.h, and refused here.
+///
+/// `classes`: of the training set (DataSource::classes()), where this is its validation set.
 ///
 /// - cifar10: folder of the binary version, data_batch_1.bin ... data_batch_5.bin
 ///   [Krizhevsky 2009, https://www.cs.toronto.edu/~kriz/cifar.html]; (3, 32, 32), 10 classes,
@@ -64,7 +75,8 @@ class DataSource {
 /// - synthetic: samples.h
 std::unique_ptr<DataSource> open_data(const DataSpec& data, const std::filesystem::path& directory,
                                       const ModelGraph& model, std::uint64_t seed,
-                                      std::int64_t samples, double zipf_exponent = 0);
+                                      std::int64_t samples, double zipf_exponent = 0,
+                                      const std::vector<std::string>& classes = {});
 
 /// The test set of cifar10 (test_batch.bin) or mnist (t10k-images-idx3-ubyte and t10k-labels-...),
 /// in data.path. Throws as open_data(). Precondition: has_test_set(data.format).

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "executor/train/data/digest.h"
 #include "executor/train/data/file.h"
 #include "executor/train/data/formats.h"
 
@@ -26,6 +27,13 @@ class TokenSource : public DataSource {
     vocabulary_ = format.inputs[0].ids[0].below;
     if (file_.size() % bytes_ != 0)
       file_.damaged(file_.size() - 1, "half a token: the file is truncated or no uint16 file");
+    if (width == TokenWidth::uint16) {
+      std::vector<std::uint8_t> begin(
+          static_cast<std::size_t>(std::min(file_.size(), kLookedAtBytes)));
+      file_.read(0, begin);
+      if (const std::string why = why_wider_tokens(begin, vocabulary_); !why.empty())
+        throw DataError(fmt::format("{}: {}", path.string(), why));
+    }
     const std::int64_t count = file_.size() / bytes_;
     samples_ = (count - 1) / tokens_;
     if (count < tokens_ + 1)
@@ -38,6 +46,13 @@ class TokenSource : public DataSource {
   }
 
   std::int64_t samples() const override { return samples_; }
+  /// With the ids of characters, which other files may have otherwise.
+  std::string digest() const override {
+    DataDigest digest;
+    digest.add(file_.size());
+    for (const std::int32_t id : ids_) digest.add(id);
+    return digest.text();
+  }
 
   void read(std::int64_t index, SampleBatch& batch, std::int64_t at) const override {
     std::vector<std::uint8_t> raw(static_cast<std::size_t>((tokens_ + 1) * bytes_));
@@ -80,6 +95,26 @@ class TokenSource : public DataSource {
 };
 
 }  // namespace
+
+std::string why_wider_tokens(std::span<const std::uint8_t> begin, std::int64_t vocabulary) {
+  constexpr std::size_t kPairs = 64;  // fewer may be so by chance
+  const std::size_t pairs = begin.size() / 4;
+  if (pairs < kPairs) return "";
+  bool all_zero = true;
+  const std::int64_t most = (vocabulary - 1) >> 16;  // of an upper half
+  for (std::size_t k = 0; k < pairs; ++k) {
+    const int lower = begin[4 * k] | begin[4 * k + 1] << 8,
+              upper = begin[4 * k + 2] | begin[4 * k + 3] << 8;
+    if (upper > most) return "";
+    all_zero = all_zero && lower == 0;
+  }
+  if (all_zero) return "";
+  return fmt::format(
+      "format tokens is of uint16, these look like uint32: every second one is {}\n  "
+      "numpy.save('tokens.npy', numpy.fromfile('tokens.bin', '<u4')) makes a file of format: "
+      "numpy, which says its type",
+      most == 0 ? std::string("0") : fmt::format("at most {}", most));
+}
 
 std::unique_ptr<DataSource> open_tokens(const std::filesystem::path& file, TokenWidth width,
                                         const SampleFormat& format) {

@@ -2,6 +2,7 @@
 #include <unistd.h>
 #include <catch2/catch.hpp>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -79,6 +80,14 @@ std::string little(T value) {
   auto bits = static_cast<std::uint64_t>(value);
   for (std::size_t k = 0; k < sizeof value; ++k, bits >>= 8) text += static_cast<char>(bits & 0xFF);
   return text;
+}
+
+/// `tar` of the system, over files of the folder, in this order.
+inline void pack(const Folder& folder, const std::string& options, const std::string& archive,
+                 const std::string& files) {
+  const std::string command = "cd '" + folder.path.string() + "' && tar " + options + " -cf " +
+                              archive + " " + files + " 2>/dev/null";
+  REQUIRE(std::system(command.c_str()) == 0);
 }
 
 /// A record of a TFRecord file.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <boost/crc.hpp>
 #include <cmath>
 #include <set>
 
@@ -24,6 +25,33 @@ data::Image decoded(const std::string& name, int channels = 3) {
   INFO(name << ": " << (image ? "" : image.error()));
   REQUIRE(image);
   return *image;
+}
+
+std::string big(std::uint32_t value) {
+  std::string text;
+  for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(value >> shift & 0xFF);
+  return text;
+}
+std::string chunk(const std::string& name, const std::string& content) {
+  boost::crc_32_type crc;
+  crc.process_bytes((name + content).data(), 4 + content.size());
+  return big(static_cast<std::uint32_t>(content.size())) + name + content + big(crc.checksum());
+}
+/// A PNG of one line of 16 bits a channel, stored without compression. `kind`: 0 grey, 2 colours.
+std::string wide_png(int width, char kind, const std::string& pixels) {
+  const std::string line = '\0' + pixels;
+  std::uint32_t a = 1, b = 0;  // Adler-32
+  for (const char c : line) {
+    a = (a + static_cast<unsigned char>(c)) % 65521;
+    b = (b + a) % 65521;
+  }
+  const auto size = static_cast<std::uint16_t>(line.size());
+  const std::string stored_block =
+      std::string("\x78\x01\x01") + little(size) + little(static_cast<std::uint16_t>(~size)) + line;
+  return "\x89PNG\r\n\x1A\n" +
+         chunk("IHDR", big(static_cast<std::uint32_t>(width)) + big(1) + '\x10' + kind +
+                           std::string(3, '\0')) +
+         chunk("IDAT", stored_block + big(b << 16 | a)) + chunk("IEND", "");
 }
 
 /// The largest difference of planes from Pillow's pixels, which it rounds twice.
@@ -57,10 +85,36 @@ TEST_CASE("PNG and JPEG files have the pixels that Pillow reads from them") {
   CHECK(difference(decoded("photo.jpg"), stored("photo.jpg.rgb")) <= 1);
   CHECK(difference(decoded("progressive.jpg"), stored("photo.jpg.rgb")) <= 1);
   CHECK(difference(decoded("cmyk.jpg"), stored("cmyk.jpg.rgb")) <= 2);
-  // Weights of red, green and blue: Pillow's are those of BT.601, libpng's of BT.709.
   CHECK(difference(decoded("grey.jpg", 1), stored("photo-grey.bin")) <= 6);
-  CHECK(decoded("photo.png", 1).pixels.size() == stored("photo-grey.bin").size());
+  CHECK(difference(decoded("photo.png", 1), stored("photo-grey.bin")) == 0);
+  CHECK(difference(decoded("alpha.png", 1), stored("photo-grey.bin")) == 0);
   CHECK(decoded("grey.jpg", 3).pixels.size() == stored("photo.rgb").size());
+}
+
+TEST_CASE(
+    "a PNG's pixels are those of the file: gamma is not applied, of 16 bits the upper 8 count") {
+  const std::string png = stored("photo.png"), linear("\0\1\x86\xA0", 4);  // gamma 1.0
+  constexpr std::size_t kBehindHeader = 33;
+  const auto image = decode_image(
+      bytes_of(png.substr(0, kBehindHeader) + chunk("gAMA", linear) + png.substr(kBehindHeader)),
+      3);
+  REQUIRE(image);
+  CHECK(difference(*image, stored("photo.rgb")) == 0);
+  const auto pixels_of = [](const std::string& bytes, int channels) {
+    const auto decoded = decode_image(bytes_of(bytes), channels);
+    INFO((decoded ? "" : decoded.error()));
+    REQUIRE(decoded);
+    return decoded->pixels;
+  };
+  using Pixels = std::vector<std::uint8_t>;
+  const std::string colours = wide_png(2, 2, "\x10\xFF\x20\x80\x30\x01\x40\x02\x50\x03\x60\x04");
+  CHECK(pixels_of(colours, 3) == Pixels{0x10, 0x20, 0x30, 0x40, 0x50, 0x60});
+  // Grey: 0.299 * 16 + 0.587 * 32 + 0.114 * 48 = 29.04; 0.299 * 64 + 0.587 * 80 + 0.114 * 96
+  // = 77.04
+  CHECK(pixels_of(colours, 1) == Pixels{29, 77});
+  const std::string grey = wide_png(2, 0, "\x10\xFF\xC0\x80");
+  CHECK(pixels_of(grey, 1) == Pixels{0x10, 0xC0});
+  CHECK(pixels_of(grey, 3) == Pixels{0x10, 0x10, 0x10, 0xC0, 0xC0, 0xC0});
 }
 
 TEST_CASE("an image that is cut off, changed or none says what is wrong with it") {
@@ -81,6 +135,41 @@ TEST_CASE("an image that is cut off, changed or none says what is wrong with it"
   std::string large = png;
   large.replace(16, 8, std::string("\x40\0\0\0\x40\0\0\0", 8));
   CHECK(!complaint_of(large).empty());
+}
+
+TEST_CASE(
+    "a JPEG with bytes between its header's segments or with zeros at its end is read, one with "
+    "others behind a scan is not") {
+  const std::string jpeg = stored("photo.jpg");
+  const auto with = [](std::string bytes, std::size_t at, const std::string& more) {
+    return bytes.insert(at, more);
+  };
+  const auto pixels_of = [](const std::string& bytes) {
+    const auto image = decode_image(bytes_of(bytes), 3);
+    INFO((image ? "" : image.error()));
+    REQUIRE(image);
+    return image->pixels;
+  };
+  const std::vector<std::uint8_t> right = pixels_of(jpeg);
+  constexpr std::size_t kBehindJfif = 20, kVersion = 11;
+  REQUIRE(jpeg.substr(kBehindJfif, 2) == "\xFF\xDB");
+  CHECK(pixels_of(with(jpeg, kBehindJfif, "\x01\x02\x03\x04")) == right);
+  std::string unknown = jpeg;
+  unknown[kVersion] = 7;  // of JFIF
+  CHECK(pixels_of(unknown) == right);
+  CHECK(pixels_of(with(jpeg, jpeg.size() - 2, std::string(99, '\0'))) == right);
+  const auto complaint_of = [](const std::string& bytes) {
+    const auto image = decode_image(bytes_of(bytes), 3);
+    return image ? "" : image.error();
+  };
+  check_says(complaint_of(with(jpeg, jpeg.size() - 2, "\x11\x22\x33\x44")),
+             {"damaged JPEG", "extraneous bytes before marker 0xd9"});
+  // What is wrong with the header does not hide what is wrong with the pixels.
+  std::string both = with(jpeg, kBehindJfif, "\x01\x02\x03\x04");
+  both.erase(both.size() - 200, 100);  // of the scan
+  check_says(complaint_of(both), {"damaged JPEG", "Corrupt JPEG data"});
+  both[kVersion] = 7;
+  check_says(complaint_of(both), {"damaged JPEG", "Corrupt JPEG data"});
 }
 
 TEST_CASE("parts of images are scaled as Pillow scales them") {

@@ -1,5 +1,3 @@
-#include <cstdlib>
-
 #include "executor/data/data_files.h"
 #include "executor/data/shards/example.h"
 #include "executor/data/shards/tar.h"
@@ -9,13 +7,6 @@ using namespace reckon::test;
 
 namespace {
 
-/// `tar` of the system, over files of the folder, in this order.
-void pack(const Folder& folder, const std::string& options, const std::string& archive,
-          const std::string& files) {
-  const std::string command = "cd '" + folder.path.string() + "' && tar " + options + " -cf " +
-                              archive + " " + files + " 2>/dev/null";
-  REQUIRE(std::system(command.c_str()) == 0);
-}
 std::vector<data::TarMember> members(const fs::path& archive) {
   const auto store = data::open_store(archive.string(), "");
   return data::tar_members(*store, store->objects().at(0),
@@ -167,7 +158,8 @@ TEST_CASE("damaged webdataset shards are named with the byte") {
   check_says(packed("a.cls"), {"x.tar: at byte 512: sample a has no image"});
   check_says(packed("a.cls a.jpg a.png"), {"x.tar: at byte ", "sample a has an image twice"});
   check_says(packed("b.jpg b.cls"), {"b.cls is no class: a whole number is expected"});
-  check_says(packed("c.jpg c.cls"), {"x.tar: at byte 512: class 7, the model has 3: 0 to 2"});
+  check_says(packed("c.jpg c.cls"),
+             {"x.tar: at byte 2560: sample c: class 7, the model has 3: 0 to 2"});
   CHECK(packed("a.jpg a.cls").empty());
   const fs::path archive = folder.path / "x.tar";
   const std::int64_t second = 512 + 1536;  // the header behind photo.jpg's 1,314 bytes
@@ -177,7 +169,7 @@ TEST_CASE("damaged webdataset shards are named with the byte") {
   fs::resize_file(archive, 1000);
   check_says(complaint(spec, model), {"x.tar: at byte 1000: ends, ", "of a.jpg are missing"});
   fs::resize_file(archive, 100);
-  check_says(complaint(spec, model), {"x.tar: at byte 100: ends, 412 bytes too early"});
+  check_says(complaint(spec, model), {"x.tar: at byte 0: is cut off within a header of tar"});
   folder.write("x.tar", std::string("\x1f\x8b\x08", 3) + std::string(600, 'z'));
   check_says(complaint(spec, model), {"x.tar: at byte 0: is no tar archive (is it compressed?)"});
 }
@@ -212,7 +204,15 @@ TEST_CASE("a tf.train.Example that protoc wrote is read") {
   CHECK_THAT(label("").error(), Catch::Matchers::Contains("has 0 values"));
   const std::string none = field(1, image);
   CHECK_THAT(data::parse_image_example(bytes_of(none)).error(),
-             Catch::Matchers::Contains("has no feature image/class/label"));
+             Catch::Matchers::Contains("has no feature image/class/label, nor label"));
+  // As TensorFlow Datasets names them.
+  const std::string named_otherwise =
+      field(1, feature("image", 1, field(1, "x")) + feature("label", 3, unpacked) +
+                   feature("file_name", 1, field(1, "1.jpg")));
+  const auto other = data::parse_image_example(bytes_of(named_otherwise));
+  REQUIRE(other);
+  CHECK(std::string(other->encoded.begin(), other->encoded.end()) == "x");
+  CHECK(other->label == 5);
 }
 
 TEST_CASE("TFRecord shards: a folder, a file, or how their names begin") {
@@ -296,6 +296,23 @@ TEST_CASE("damaged TFRecord shards are named with the byte, records may be left 
   check_says(said(first + second.substr(0, 5)), {"ends, 7 bytes too early"});
   spec.damaged.reset();
   check_says(said(record("no example")), {"at byte 12", "tf.train.Example"});
-  check_says(said(record(example(stored("photo.jpg"), 3))), {"class 3, the model has 3: 0 to 2"});
+  check_says(said(record(example(stored("photo.jpg"), 3))),
+             {"class 3, the model has 3: 0 to 2\n", "begin with 1", "a model of 4 outputs"});
   check_says(said(record(example("no image", 0))), {"is neither a JPEG nor a PNG image"});
+}
+
+TEST_CASE("the checksum of a TFRecord is counted with the decoding of its image") {
+  const Folder folder("tfrecord-work");
+  const ModelGraph model = classifier({3, 24, 24}, 3);
+  const std::string image = feature("image", 1, field(1, stored("photo.png"))) +
+                            feature("label", 3, std::string("\x08\x01", 2));
+  folder.write("plain.tfrecord", record(field(1, image)));
+  const std::string mask = feature("mask", 1, field(1, std::string(8'000'000, 'm')));
+  folder.write("large.tfrecord", record(field(1, image + mask)));
+  const auto work = [&](const char* name) {
+    const auto source = opened(spec_of(DataFormat::tfrecord, folder.path / name), model);
+    read(*source, model, 0);
+    return source->work()->decode_cpu.count();
+  };
+  CHECK(work("large.tfrecord") > 4 * work("plain.tfrecord"));  // 8 MB against 48 x 36 pixels
 }

@@ -65,7 +65,7 @@ TEST_CASE("arrays that are no tokens, and damaged headers of NumPy, are refused"
         model);
   };
   check_says(of_file("two-dimensions.npy"), {"array of 2 dimensions", "reshape(-1)"});
-  check_says(of_file("big-endian.npy"), {"type '>u2'", "astype('<u2')"});
+  check_says(of_file("big-endian.npy"), {"type '>u2'", "astype('<u4')"});
   check_says(of_file("floats.npy"), {"type '<f4'"});
   check_says(of_file("photo.png"), {"photo.png: at byte 0: is no .npy file"});
   const Folder folder("npy-bad");

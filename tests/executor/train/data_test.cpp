@@ -3,11 +3,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <set>
 
-#include "executor/train/data/loader.h"
-#include "executor/train/data/order.h"
+#include "executor/train/data/source.h"
 #include "executor/train/networks.h"
 #include "support/sample_files.h"
 
@@ -169,6 +167,29 @@ TEST_CASE("a token file gives sequences whose targets are the next tokens") {
                   {"holds tokens, the model does not predict the next token"});
 }
 
+TEST_CASE("tokens of four bytes are not read as twice as many of two") {
+  const test::Folder folder("tokens-wide");
+  const auto file_of = [&](int upper_every) {
+    std::string file;
+    for (int i = 0; i < 100; ++i)
+      file += bytes_of({i % 50, 1, upper_every > 0 && i % upper_every == 0 ? 1 : 0, 0});
+    return folder.write("wide.bin", file);
+  };
+  check_complaint(complaint(DataFormat::tokens, file_of(0), language_model(400, 3)),
+                  {"wide.bin: format tokens is of uint16, these look like uint32: every second "
+                   "one is 0\n",
+                   "numpy.fromfile('tokens.bin', '<u4')"});
+  check_complaint(complaint(DataFormat::tokens, file_of(3), language_model(100'000, 3)),
+                  {"every second one is at most 1"});
+  // Of two bytes a 1 here and there is a token.
+  const auto data = [](const fs::path& path) {
+    return DataSpec{.format = DataFormat::tokens, .path = path.string()};
+  };
+  CHECK(open_data(data(file_of(3)), {}, language_model(400, 3), 1, 0)->samples() == 66);
+  const fs::path zeros = folder.write("zeros.bin", std::string(1000, '\0'));
+  CHECK(open_data(data(zeros), {}, language_model(400, 3), 1, 0)->samples() == 166);
+}
+
 TEST_CASE("text is read as bytes, or as the ranks of its characters") {
   const test::Folder folder("text");
   const fs::path path = folder.write("a.txt", "cab");
@@ -196,6 +217,31 @@ TEST_CASE("a folder of images has a class for each folder in it") {
   CHECK(read(*source, model, 2).target == std::vector<float>{1});
 }
 
+TEST_CASE("classes of PPM images: empty ones are refused, validation has the training set's") {
+  const test::Folder folder("images-classes");
+  const std::string pixels = "P6 1 1 255 " + std::string(3, '\0');
+  for (const char* name : {"train/ant/1.ppm", "train/bee/1.ppm", "train/.hidden/1.ppm",
+                           "few/bee/1.ppm", "more/cow/1.ppm"})
+    folder.write(name, pixels);
+  const ModelGraph model = test::classifier({3, 1, 1}, 3);
+  const auto from = [&](const char* below, const std::vector<std::string>& classes = {}) {
+    return open_data({DataFormat::images, (folder.path / below).string()}, {}, model, 1, 0, 0,
+                     classes);
+  };
+  const auto training = from("train");
+  CHECK(training->classes() == std::vector<std::string>{"ant", "bee"});
+  REQUIRE(training->warnings().size() == 1);
+  check_complaint(training->warnings()[0], {"holds 2 classes, the model has 3 outputs: one will"});
+  const auto few = from("few", training->classes());
+  CHECK(read(*few, model, 0).target == std::vector<float>{1});
+  CHECK(few->warnings().empty());
+  CHECK_THROWS_WITH(from("more", training->classes()),
+                    Catch::Matchers::Contains("the training set does not have: cow"));
+  fs::create_directories(folder.path / "train/ape");
+  check_complaint(complaint(DataFormat::images, folder.path / "train", model),
+                  {"class ape has no .ppm or .pgm files"});
+}
+
 TEST_CASE("damaged and unfit images are named") {
   const test::Folder folder("images-bad");
   const ModelGraph model = test::classifier({3, 1, 2}, 2);
@@ -212,101 +258,6 @@ TEST_CASE("damaged and unfit images are named") {
                   {"at byte 16: the file ends, its header says 17 bytes"});
   check_complaint(with("P6 3 1 255 " + std::string(9, '\0')),
                   {"holds images of (3, 1, 3), the model takes (3, 1, 2)"});
-}
-
-TEST_CASE("every epoch visits every sample once, in an order of its own") {
-  for (const std::int64_t samples : {1, 2, 3, 7, 64, 1000}) {
-    INFO(samples);
-    std::vector<std::int64_t> first, second;
-    for (std::int64_t i = 0; i < samples; ++i) {
-      first.push_back(sample_at(5, samples, i));
-      second.push_back(sample_at(5, samples, samples + i));
-    }
-    if (samples == 1000) {
-      CHECK(first != second);
-      CHECK(!std::ranges::is_sorted(first));
-      CHECK(sample_at(6, samples, 0) != first[0]);
-    }
-    for (auto* epoch : {&first, &second}) {
-      std::ranges::sort(*epoch);
-      for (std::int64_t i = 0; i < samples; ++i) CHECK((*epoch)[static_cast<std::size_t>(i)] == i);
-    }
-  }
-}
-
-TEST_CASE("the order has no memory of where a sample stood before") {
-  // Neighbours of the file should be far apart: the mean distance of two random places of 4096 is
-  // 4096 / 3; an order that keeps runs together would be far below.
-  double distance = 0;
-  for (std::int64_t i = 0; i + 1 < 4096; ++i)
-    distance += std::abs(static_cast<double>(sample_at(1, 4096, i) - sample_at(1, 4096, i + 1)));
-  CHECK(distance / 4095 == Approx(4096.0 / 3).epsilon(0.05));
-}
-
-namespace {
-
-/// Hands out its index.
-struct CountingSource : DataSource {
-  std::int64_t samples() const override { return 1000; }
-  void read(std::int64_t index, SampleBatch& batch, std::int64_t at) const override {
-    if (index == broken) throw DataError("sample is broken");
-    batch.input(0, at)[0] = static_cast<float>(index);
-  }
-  std::int64_t broken = -1;
-};
-
-std::vector<float> read_steps(const LoaderOptions& options, std::int64_t steps) {
-  const CountingSource source;
-  const SampleFormat format{.inputs = {{{1}, {}}}};
-  DataLoader loader(source, format, options);
-  std::vector<float> all;
-  for (std::int64_t k = 0; k < steps * options.own / options.micro_batch; ++k) {
-    const auto next = loader.next();
-    const BatchView view = next.batch->view();
-    all.insert(all.end(), view.inputs[0].begin(), view.inputs[0].end());
-  }
-  return all;
-}
-
-}  // namespace
-
-TEST_CASE("ranks, micro-batches and threads share out one order of samples") {
-  const std::vector<float> whole =
-      read_steps({.seed = 3, .global_batch = 12, .own = 12, .micro_batch = 12}, 20);
-  CHECK(std::set<float>(whole.begin(), whole.end()).size() == 240);
-  CHECK(read_steps({.seed = 3, .global_batch = 12, .own = 12, .micro_batch = 3, .threads = 3},
-                   20) == whole);
-  std::vector<std::vector<float>> ranks;
-  for (std::int64_t rank = 0; rank < 3; ++rank)
-    ranks.push_back(read_steps({.seed = 3,
-                                .global_batch = 12,
-                                .first_of_step = 4 * rank,
-                                .own = 4,
-                                .micro_batch = 2,
-                                .threads = 2},
-                               20));
-  std::vector<float> joined;
-  for (std::size_t step = 0; step < 20; ++step)
-    for (const auto& rank : ranks)
-      joined.insert(joined.end(), rank.begin() + static_cast<std::ptrdiff_t>(4 * step),
-                    rank.begin() + static_cast<std::ptrdiff_t>(4 * step + 4));
-  CHECK(joined == whole);
-}
-
-TEST_CASE("a loader resumes at the exact sample") {
-  const std::vector<float> whole = read_steps({.global_batch = 5, .own = 5, .micro_batch = 5}, 30);
-  const std::vector<float> rest =
-      read_steps({.global_batch = 5, .own = 5, .micro_batch = 5, .first_step = 12}, 18);
-  CHECK(std::equal(rest.begin(), rest.end(), whole.begin() + 60));
-}
-
-TEST_CASE("a sample that cannot be read is an error when its turn comes") {
-  CountingSource source;
-  source.broken = sample_at(1, 1000, 7);
-  const SampleFormat format{.inputs = {{{1}, {}}}};
-  DataLoader loader(source, format, {.global_batch = 2, .own = 2, .micro_batch = 2, .threads = 2});
-  for (int step = 0; step < 3; ++step) CHECK_NOTHROW(loader.next());
-  CHECK_THROWS_AS(loader.next(), DataError);
 }
 
 TEST_CASE(
