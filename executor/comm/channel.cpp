@@ -44,8 +44,7 @@ Channel connect_to_process(const HostPort& address, const JobSecret& secret, con
     } catch (const SocketError& error) {
       if (error.kind != SocketError::Kind::closed || deadline.left() <= pause) throw;
       if (tries == kTries)
-        throw SocketError(
-            error.kind,
+        throw ClosedUnproved(
             fmt::format("{} closes the connection before it proves that it knows the job's "
                         "secret: another program, or another version of reckon",
                         text(address)));
@@ -54,6 +53,13 @@ Channel connect_to_process(const HostPort& address, const JobSecret& secret, con
     pause *= 2;
     until = deadline.earlier(Deadline::after(kToComeBack));
   }
+}
+
+std::pair<Channel, Channel> channel_pair() {
+  auto [one, other] = socket_pair();
+  const Key there = random_nonce(), back = random_nonce();
+  return {Channel(std::move(one), {.send = there, .receive = back}),
+          Channel(std::move(other), {.send = back, .receive = there})};
 }
 
 }  // namespace reckon

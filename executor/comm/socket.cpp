@@ -16,6 +16,7 @@
 #include <charconv>
 #include <climits>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <thread>
 
@@ -240,6 +241,22 @@ Socket connect_to(const HostPort& address, Deadline deadline) {
   throw SocketError(kind, fmt::format("cannot connect to {}: {}", text(address), why));
 }
 
+std::vector<std::string> addresses_of(const std::string& host) {
+  std::vector<std::string> all;
+  try {
+    const AddressList list = resolve({host, 0}, false);
+    for (const addrinfo* a = list.get(); a != nullptr; a = a->ai_next) {
+      sockaddr_storage storage{};
+      std::memcpy(&storage, a->ai_addr, a->ai_addrlen);
+      std::string name = name_of(storage, a->ai_addrlen).host;
+      if (std::ranges::find(all, name) == all.end()) all.push_back(std::move(name));
+    }
+  } catch (const SocketError&) {
+    // A name that is not known yet.
+  }
+  return all;
+}
+
 std::string local_address_towards(const HostPort& other) {
   try {
     const AddressList list = resolve(other, false);
@@ -273,6 +290,13 @@ std::optional<Socket> accept_one(const Socket& listener, Deadline deadline) {
                       "accept: " + error_text(error));
   }
   return std::nullopt;
+}
+
+std::pair<Socket, Socket> socket_pair() {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0)
+    throw SocketError(SocketError::Kind::no_resources, "socketpair: " + error_text(errno));
+  return {Socket(ends[0]), Socket(ends[1])};
 }
 
 Socket wake_descriptor() {

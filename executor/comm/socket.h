@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "sim/base/quantity.h"
 
@@ -84,6 +85,8 @@ Socket listen_on(const HostPort& address);
 /// Tries every address of the name again and again until the deadline: the listener may start
 /// later.
 Socket connect_to(const HostPort& address, Deadline deadline);
+/// What a name means here, as addresses, each once; empty: that cannot be told (now).
+std::vector<std::string> addresses_of(const std::string& host);
 /// The address of this machine from which it reaches another; "": that cannot be told (now). Sends
 /// nothing.
 std::string local_address_towards(const HostPort& other);
@@ -91,6 +94,8 @@ std::string local_address_towards(const HostPort& other);
 /// descriptor or memory for the connection now.
 std::optional<Socket> accept_one(const Socket& listener, Deadline deadline);
 
+/// Two ends of a connection within this machine, without a port. Throws `no_resources`.
+std::pair<Socket, Socket> socket_pair();
 /// To wake a thread that polls it: readable from when 8 bytes were written to it until they are
 /// read (eventfd(2)); it does not block. Throws `no_resources`.
 Socket wake_descriptor();

@@ -20,32 +20,26 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
+}  // namespace
+
 std::string process_of(const Member& member) {
   return fmt::format("rank {} (process {} on {})", member.rank, member.process, member.host);
 }
 
-using Settings = std::map<std::string, std::string>;
-
-/// "seed is 2, rank 0 has 1; ...": of those that both have. "": none differs.
-std::string differences(const Settings& theirs, const Settings& ours) {
-  std::vector<std::string> found;
-  for (const auto& [name, value] : theirs)
-    if (const auto own = ours.find(name); own != ours.end() && own->second != value)
-      found.push_back(fmt::format("{} is {}, rank 0 has {}", name, value, own->second));
-  return fmt::format("{}", fmt::join(found, "; "));
-}
-}  // namespace
-
-Coordinator::Coordinator(Socket listener, const RendezvousOptions& options)
+Coordinator::Coordinator(Socket listener, const RendezvousOptions& options,
+                         std::optional<Channel> own)
     : options_(options),
       deadline_(Deadline::after(options.deadline)),
       listener_(std::move(listener), options.secret, {Listening::As::coordinator, 0}, options.warn,
                 JobListenerLimits::for_processes(options.size)),
+      words_(options.quiet),
       wake_(wake_descriptor()),
       by_rank_(std::size_t(options.size)),
       vanished_(std::size_t(options.size)),
-      differs_(std::size_t(options.size)),
-      thread_([this] { run(); }) {}
+      turned_away_(std::size_t(options.size)) {
+  if (own) connections_.push_back({.channel = std::move(*own), .peer = {options.job, 0}});
+  thread_ = std::thread([this] { run(); });
+}
 
 Coordinator::~Coordinator() {
   const std::uint64_t one = 1;
@@ -81,7 +75,7 @@ int Coordinator::wait_milliseconds() const {
     const int due = deadline.left_milliseconds();
     milliseconds = milliseconds < 0 ? due : std::min(milliseconds, due);
   };
-  if (!begun_) wake_at(deadline_);
+  if (!begun_) wake_at(deadline_.earlier(words_.next()));
   if (closing_) wake_at(*closing_);
   for (const Seat& seat : seats_)
     if (seat.kept_until) wake_at(*seat.kept_until);
@@ -113,7 +107,8 @@ void Coordinator::serve_once() {
   }
   end_grace();
   answer_blame();
-  if (!begun_ && deadline_.passed()) give_up();
+  if (!begun_ && words_.due()) say_waiting();
+  if (!begun_ && !stopped_ && deadline_.passed()) give_up(missing());
 }
 
 void Coordinator::receive(Connection& from) {
@@ -169,50 +164,6 @@ void Coordinator::handle(Connection& from, const Message& message) {
   }
 }
 
-void Coordinator::handle_hello(Connection& from, const Hello& hello) {
-  const Member& m = hello.member;
-  if (from.peer.job != options_.job)
-    return refuse(from, RendezvousMessage::refused,
-                  fmt::format("this is the rendezvous of job '{}', not of '{}'", options_.job,
-                              from.peer.job));
-  if (std::uint32_t(m.rank) != from.peer.rank) throw WireError("a rank that is another's");
-  if (hello.attempt > options_.attempt)
-    return refuse(from, RendezvousMessage::not_yet,
-                  fmt::format("attempt {} still holds the rendezvous", options_.attempt));
-  if (hello.attempt < options_.attempt)
-    return refuse(from, RendezvousMessage::refused,
-                  fmt::format("attempt {} of the job is over; this is attempt {}", hello.attempt,
-                              options_.attempt));
-  if (hello.size != options_.size || m.rank >= options_.size)
-    return refuse(from, RendezvousMessage::refused,
-                  fmt::format("rank {} says that the world size is {}; rank 0 says {}", m.rank,
-                              hello.size, options_.size));
-  Connection*& seat = by_rank_[std::size_t(m.rank)];
-  if (seat != nullptr)
-    return refuse(from, RendezvousMessage::refused,
-                  fmt::format("rank {} is there already: process {} on {}; two processes have the "
-                              "same rank",
-                              m.rank, seat->member->process, seat->member->host));
-  // Its process is gone, and this start will end, or its connection was cut and it comes back.
-  if (begun_)
-    return refuse(from, RendezvousMessage::not_yet,
-                  fmt::format("this start of the job has begun with another process: {}",
-                              process_of(seats_[std::size_t(m.rank)].member)));
-  if (const std::string found = differences(hello.settings, options_.settings); !found.empty()) {
-    differs_[std::size_t(m.rank)] = true;
-    if (options_.warn)
-      options_.warn(
-          fmt::format("{} is turned away, it was started otherwise: {}", process_of(m), found));
-    return refuse(from, RendezvousMessage::differs, found);
-  }
-  differs_[std::size_t(m.rank)] = false;
-  seat = &from;
-  from.member = m;
-  const std::string reached_at = from.channel.socket().local().host;
-  if (!is_loopback(reached_at)) nonlocal_address_ = reached_at;
-  if (std::ranges::find(by_rank_, nullptr) == by_rank_.end()) begin();
-}
-
 void Coordinator::refuse(Connection& from, RendezvousMessage kind, const std::string& why) {
   reply(from, kind, why);
   from.over = true;
@@ -239,45 +190,6 @@ void Coordinator::handle_return(Connection& from, const Return& back) {
   if (options_.warn) options_.warn(fmt::format("{} is back", process_of(seat.member)));
 }
 
-void Coordinator::begin() {
-  begun_ = true;
-  std::vector<Member> members;
-  for (Connection* c : by_rank_) {
-    // Who came over the loopback is on this machine: the others reach it as they reach us.
-    if (is_loopback(c->member->address.host) && !nonlocal_address_.empty())
-      c->member->address.host = nonlocal_address_;
-    members.push_back(*c->member);
-    seats_.push_back({.member = *c->member, .token = random_nonce(), .kept_until = {}});
-  }
-  const auto list = encode(members);
-  for (Connection* c : by_rank_) {
-    reply(*c, RendezvousMessage::token, seats_[std::size_t(c->member->rank)].token);
-    reply(*c, RendezvousMessage::members, list);
-  }
-}
-
-std::string Coordinator::missing() const {
-  std::vector<std::string> names;
-  for (std::size_t r = 0; r < by_rank_.size(); ++r) {
-    if (by_rank_[r] != nullptr) continue;
-    const char* why = differs_[r]    ? " (turned away, as it was started otherwise)"
-                      : vanished_[r] ? " (was there, but its process ended)"
-                                     : "";
-    names.push_back(fmt::format("rank {}{}", r, why));
-  }
-  const std::string strangers = listener_.turned_away();
-  return fmt::format("{} of {} ranks are missing after {:.3g} s: {}{}{}", names.size(),
-                     by_rank_.size(), options_.deadline.count(), fmt::join(names, ", "),
-                     strangers.empty() ? "" : "; ", strangers);
-}
-
-void Coordinator::give_up() {
-  const std::string text = missing();
-  for (Connection& c : connections_)
-    if (c.member) reply(c, RendezvousMessage::failed, text);
-  stopped_ = true;
-}
-
 void Coordinator::end(Connection& gone, bool cut, const std::string& why) {
   gone.over = true;
   if (!gone.member) return;
@@ -293,9 +205,16 @@ void Coordinator::end(Connection& gone, bool cut, const std::string& why) {
 
 void Coordinator::keep_seat(Seat& seat, const std::string& why) {
   seat.kept_until = Deadline::after(grace());
-  if (options_.warn)
-    options_.warn(fmt::format("{}: {}; it may come back within {:.3g} s", process_of(seat.member),
-                              why, grace().count()));
+  if (!options_.warn) return;
+  const bool servers = std::ranges::any_of(
+      seats_, [](const Seat& s) { return s.member.role == Role::parameter_server; });
+  const std::string hope =
+      servers ? fmt::format(
+                    "lost unless it is back at rank 0 within {:.3g} s, and where it has lost "
+                    "a parameter server too, which has no way back",
+                    grace().count())
+              : fmt::format("it may come back within {:.3g} s", grace().count());
+  options_.warn(fmt::format("{}: {}; {}", process_of(seat.member), why, hope));
 }
 
 Seconds Coordinator::grace() const {

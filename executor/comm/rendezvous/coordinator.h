@@ -53,9 +53,14 @@ std::vector<Member> decode_members(std::span<const std::byte> bytes);
 std::vector<std::byte> encode(const std::vector<int>& ranks);
 std::vector<int> decode_ranks(std::span<const std::byte> bytes);
 
+/// "rank 3 (process 4242 on node7)".
+std::string process_of(const Member& member);
+
 class Coordinator {
  public:
-  Coordinator(Socket listener, const RendezvousOptions& options);
+  /// `own`: the way of rank 0 itself, which no stranger can close; nullopt: it comes as the others.
+  Coordinator(Socket listener, const RendezvousOptions& options,
+              std::optional<Channel> own = std::nullopt);
   ~Coordinator();
   HostPort address() const { return listener_.address(); }
 
@@ -83,11 +88,18 @@ class Coordinator {
   int wait_milliseconds() const;
   void receive(Connection& from);
   void handle(Connection& from, const Message& message);
+  struct Refusal {
+    RendezvousMessage kind{};
+    std::string why, of_rank;  // as the rank is told, and as rank 0 says it of the rank
+  };
+  std::optional<Refusal> why_not(const Hello& hello, const std::string& job) const;
   void handle_hello(Connection& from, const Hello& hello);
+  void note_turned_away(const Member& member, const std::string& why,
+                        const std::string& if_missing);
   void handle_return(Connection& from, const Return& back);
   void refuse(Connection& from, RendezvousMessage kind, const std::string& why);
   void begin();  // all are there
-  void give_up();
+  void give_up(const std::string& why);
   void end(Connection& gone, bool cut, const std::string& why);
   void keep_seat(Seat& seat, const std::string& why);
   Seconds grace() const;
@@ -98,16 +110,18 @@ class Coordinator {
   void reply(Connection& to, RendezvousMessage kind, std::span<const std::byte> payload);
   void reply(Connection& to, RendezvousMessage kind, const std::string& text);
   std::string missing() const;
+  void say_waiting();
 
   const RendezvousOptions options_;
   const Deadline deadline_;
   JobListener listener_;
+  WaitingWords words_;
   Socket wake_;  // readable: rank 0 is done
   std::list<Connection> connections_;
   std::vector<Connection*> by_rank_;
-  std::vector<Seat> seats_;     // by rank; empty: not all are there yet
-  std::vector<bool> vanished_;  // registered, then gone again, before all were there
-  std::vector<bool> differs_;   // came with other settings
+  std::vector<Seat> seats_;               // by rank; empty: not all are there yet
+  std::vector<bool> vanished_;            // registered, then gone again, before all were there
+  std::vector<std::string> turned_away_;  // why, of those that came and may not take part
   std::map<std::string, std::vector<std::byte>> store_;
   std::optional<std::vector<int>> lost_;
   bool begun_ = false, stopped_ = false;

@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <string_view>
 
 namespace reckon {
 
@@ -60,18 +62,21 @@ std::vector<JobListener::Admitted> JobListener::admit() {
 
 /// No more at once than leaves time for those that are there.
 void JobListener::accept_all(std::vector<Admitted>& admitted) {
-  constexpr int kAtOnce = 256;
-  for (int k = 0; k < kAtOnce && accept_next(); ++k) {
+  for (std::size_t k = 0; k < limits_.pending && accept_next(); ++k) {
     serve(pending_.back(), admitted);  // its hello is often there with it
     if (pending_.back().over) pending_.pop_back();
   }
 }
 
-/// False: nobody waits, or there is no descriptor for whoever does.
+/// False: nobody waits, or there is no room or descriptor for whoever does, and the system's queue
+/// keeps him.
 bool JobListener::accept_next() {
   if (pause_ && !pause_->passed()) return false;
   pause_.reset();
   while (true) {
+    const bool full = pending_.size() >= limits_.pending;
+    if (full && (!wait_readable(listener_, Deadline::after(Seconds{})) || !make_room()))
+      return false;
     std::optional<Socket> socket;
     try {
       socket = accept_one(listener_, Deadline::after(Seconds{}));
@@ -79,25 +84,38 @@ bool JobListener::accept_next() {
       if (error.kind != SocketError::Kind::no_resources) throw;
       constexpr Seconds kUntilOthersEnd{0.2};
       if (pending_.empty()) pause_ = Deadline::after(kUntilOthersEnd);
-      if (pending_.empty()) return false;
-      make_room();
+      if (pending_.empty() || !make_room()) return false;
       continue;
     }
     if (!socket) return false;
-    if (pending_.size() >= limits_.pending) make_room();
+    std::string from = socket->peer().host;
     pending_.push_back({.socket = std::move(*socket),
                         .handshake = {secret_, self_, random_nonce()},
-                        .deadline = Deadline::after(limits_.hello)});
+                        .deadline = Deadline::after(limits_.hello),
+                        .heard = Deadline::after(limits_.heard),
+                        .from = std::move(from)});
     return true;
   }
 }
 
-/// The oldest of those that said nothing, else the oldest.
-void JobListener::make_room() {
-  auto oldest = std::ranges::find(pending_, false, &Pending::spoke);
-  if (oldest == pending_.end()) oldest = pending_.begin();
-  turn_away(*oldest, Reason::displaced, "it gave way to newer connections before it said anything");
+/// Of those from addresses that have most, the oldest that said nothing, else the oldest. False: it
+/// came just now, so nobody gives way for a moment.
+bool JobListener::make_room() {
+  std::map<std::string_view, std::size_t> counts;
+  std::size_t most = 0;
+  for (const Pending& one : pending_) most = std::max(most, ++counts[one.from]);
+  const auto of_most = [&](const Pending& one) { return counts[one.from] == most; };
+  auto oldest =
+      std::ranges::find_if(pending_, [&](const Pending& p) { return of_most(p) && !p.spoke; });
+  if (oldest == pending_.end()) oldest = std::ranges::find_if(pending_, of_most);
+  if (!oldest->heard.passed()) {
+    pause_ = oldest->heard;
+    return false;
+  }
+  turn_away(*oldest, Reason::displaced,
+            "it gave way to newer connections before it proved that it knows the secret");
   pending_.erase(oldest);
+  return true;
 }
 
 void JobListener::serve(Pending& one, std::vector<Admitted>& admitted) {

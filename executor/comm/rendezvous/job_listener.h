@@ -13,9 +13,10 @@ namespace reckon {
 
 struct JobListenerLimits {
   Seconds hello{5};  // from a connection to the proof of its process
-  /// Connections without a proof; then the oldest give way. All processes of a job may come at
-  /// once.
+  /// Connections without a proof; then one gives way, once it had time for its proof. All processes
+  /// of a job may come at once.
   std::size_t pending = 128;
+  Seconds heard{0.1};  // for its proof, whoever else comes
   static JobListenerLimits for_processes(int count) {
     JobListenerLimits limits;
     limits.pending += std::size_t(count);
@@ -67,13 +68,14 @@ class JobListener {
   struct Pending {
     Socket socket;
     AcceptorHandshake handshake;
-    Deadline deadline;
+    Deadline deadline, heard;  // it may give way once it could be heard
+    std::string from;          // the other side's address
     bool spoke = false, over = false;
   };
 
   void accept_all(std::vector<Admitted>& admitted);
   bool accept_next();
-  void make_room();
+  bool make_room();
   void serve(Pending& one, std::vector<Admitted>& admitted);
   void turn_away(Pending& one, Reason reason, const std::string& why);
 
@@ -84,7 +86,7 @@ class JobListener {
   const Warn warn_;
   const JobListenerLimits limits_;
   std::list<Pending> pending_;     // the oldest first
-  std::optional<Deadline> pause_;  // out of descriptors until then
+  std::optional<Deadline> pause_;  // no room, or no descriptors, until then
   std::array<std::int64_t, std::size_t(Reason::count)> counts_{};
 };
 

@@ -51,6 +51,7 @@ struct RendezvousOptions {
   JobSecret secret;            // the same for all members
   std::string job = "reckon";  // ranks of another job, or of another attempt, are turned away
   int attempt = 0;             // counts restarts of the job
+  bool restarted = false;      // it is a restart, also where `attempt` does not count it
   int rank = 0, size = 1;      // size: of all members, servers included
   Role role = Role::worker;
   HostPort master;
@@ -66,6 +67,23 @@ struct RendezvousOptions {
   Seconds grace{10};
   /// Told of connections that are turned away, and of ranks that were cut off; may be empty.
   std::function<void(const std::string&)> warn;
+  /// Told what this rank waits for, where and for whom: once `quiet` has passed, then after three
+  /// times as long each; may be empty.
+  std::function<void(const std::string&)> waiting;
+  Seconds quiet{10};
+};
+
+/// When a process that waits says so.
+class WaitingWords {
+ public:
+  explicit WaitingWords(Seconds quiet) : quiet_(quiet), next_(Deadline::after(quiet)) {}
+  Deadline next() const { return next_; }
+  bool due() const { return next_.passed(); }
+  void said() { next_ = Deadline::after(3 * quiet_); }
+
+ private:
+  Seconds quiet_;
+  Deadline next_;
 };
 
 class Coordinator;
@@ -116,6 +134,9 @@ class Membership {
  private:
   explicit Membership(RendezvousOptions options);
   void register_with_master();
+  void find_master(Deadline deadline);
+  void say_waiting(const std::string& what, Deadline deadline);
+  std::string word_before() const;
   Message say_hello(Deadline deadline);
   HostPort place_of_master() const;
   Channel connect_to_master(Deadline deadline) const;
@@ -136,6 +157,8 @@ class Membership {
   std::optional<Channel> master_;
   std::vector<Member> members_;
   std::string token_;  // shown to come back
+  WaitingWords words_;
+  std::string last_word_;  // of rank 0, or of a connection to it, before all were there
   int next_number_ = 0;
   std::optional<std::vector<int>> lost_;  // once known, for good
   std::mutex acts_mutex_;

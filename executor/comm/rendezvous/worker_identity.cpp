@@ -6,7 +6,9 @@
 #include <initializer_list>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "executor/comm/rendezvous/handshake.h"
 #include "executor/comm/rendezvous/identity_slurm.h"
 
 namespace reckon {
@@ -133,8 +135,8 @@ class IdentityReader {
     if (flags_.master) return;
     const auto port = number("MASTER_PORT", 1, 65535, "a port that is free on rank 0's machine");
     identity_.master.port = port ? std::uint16_t(*port) : slurm_meeting_port(job.value_or(0), step);
-    const auto address = environment_("MASTER_ADDR");
-    identity_.master.host = address && !address->empty() ? *address : first_node();
+    const std::string address = master_address();
+    identity_.master.host = !address.empty() ? address : first_node();
   }
 
   /// Of the step; "": a problem.
@@ -150,13 +152,21 @@ class IdentityReader {
     return node.value_or("");
   }
 
+  /// Without the brackets that an IPv6 address has where a port follows; "": not set.
+  std::string master_address() {
+    std::string address = environment_("MASTER_ADDR").value_or("");
+    if (address.size() > 2 && address.front() == '[' && address.back() == ']')
+      address = address.substr(1, address.size() - 2);
+    return address;
+  }
+
   void read_master_variables() {
-    const auto address = environment_("MASTER_ADDR");
-    if (!address || address->empty())
+    const std::string address = master_address();
+    if (address.empty())
       problem("MASTER_ADDR", "MASTER_ADDR is not set",
               "the name or address of the machine of rank 0");
     const auto port = needed("MASTER_PORT", 1, 65535, "a port that is free on rank 0's machine");
-    identity_.master = {address.value_or(""), std::uint16_t(port.value_or(0))};
+    identity_.master = {address, std::uint16_t(port.value_or(0))};
   }
 
   void read_flags() {
@@ -208,10 +218,11 @@ class IdentityReader {
       identity_.local_rank = *local;
     if (const auto attempt =
             number("TORCHELASTIC_RESTART_COUNT", 0, kMost, "how often the job was restarted"))
-      identity_.attempt = *attempt;
+      identity_.attempt = *attempt, identity_.attempt_is_own = true;
     if (const auto job = environment_("TORCHELASTIC_RUN_ID")) identity_.job = *job;
     identity_.local_rank = flags_.local_rank.value_or(identity_.local_rank);
     identity_.attempt = flags_.attempt.value_or(identity_.attempt);
+    if (flags_.attempt) identity_.attempt_is_own = false;
     identity_.job = flags_.job.value_or(identity_.job);
     identity_.address = flags_.address.value_or("");
     if (!flags_.master) return;
@@ -229,6 +240,13 @@ class IdentityReader {
       else
         problem("--master", "--master is missing: where do the processes of the job meet?",
                 "host:port of rank 0, or MASTER_ADDR and MASTER_PORT");
+    }
+    if (identity_.job.size() > kLongestJobName) {
+      const std::string where = flags_.job ? "--job" : "TORCHELASTIC_RUN_ID";
+      problem(where,
+              fmt::format("{} has {} characters, more than {}", where, identity_.job.size(),
+                          kLongestJobName),
+              flags_.job ? "a shorter name" : "a shorter one (torchrun's --rdzv-id), or --job");
     }
     if (identity_.attempt < 0)
       problem("--attempt", fmt::format("--attempt is {}", identity_.attempt), "0 or more");
@@ -249,6 +267,15 @@ Environment process_environment() {
     const char* value = std::getenv(name.c_str());
     return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
   };
+}
+
+std::string unread_launcher(const Environment& environment) {
+  std::vector<std::string> found;
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
+                           "PMIX_RANK", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE",
+                           "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "PALS_RANKID", "JSM_NAMESPACE_RANK"})
+    if (environment(name)) found.emplace_back(name);
+  return fmt::format("{}", fmt::join(found, ", "));
 }
 
 Expected<WorkerIdentity> worker_identity(const IdentityFlags& flags,

@@ -27,8 +27,13 @@ struct WorkerIdentity {
   std::uint16_t port = 0;        // of this process' own listener, if said
   std::string job = "reckon";
   int attempt = 0;
+  /// Counted by the agent of this machine alone (torchrun's, which does not count starts for a
+  /// change of members): it may differ between ranks of one start.
+  bool attempt_is_own = false;
   std::string source;  // "flags", "TF_CONFIG", "RANK", "SLURM_PROCID"; "": a process on its own
 
+  /// What all ranks of one start have the same.
+  int common_attempt() const { return attempt_is_own ? 0 : attempt; }
   int members() const { return workers + servers; }
   bool computes() const { return reckon::computes(role); }
 };
@@ -49,6 +54,9 @@ Environment process_environment();
 /// variable ("TF_CONFIG", "RANK", "--rank").
 Expected<WorkerIdentity> worker_identity(const IdentityFlags& flags,
                                          const Environment& environment);
+/// Variables that say a rank or how many there are, of launchers that are not read (MPI's), as a
+/// list; "": none is there.
+std::string unread_launcher(const Environment& environment);
 Expected<WorkerIdentity> identity_from_tf_config(std::string_view json);
 
 }  // namespace reckon

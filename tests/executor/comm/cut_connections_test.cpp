@@ -45,13 +45,15 @@ class Warnings {
 
 /// Three ranks of this process; rank 1 reaches rank 0 by a relay.
 struct CutJob {
-  explicit CutJob(Seconds grace = RendezvousOptions{.secret = JobSecret::random()}.grace)
+  explicit CutJob(Seconds grace = RendezvousOptions{.secret = JobSecret::random()}.grace,
+                  Role last = Role::worker)
       : local(3), relay(listen_on({"127.0.0.1", 0}), local.options.master) {
     local.options.grace = grace;
     std::array<std::future<std::unique_ptr<Membership>>, 3> joining;
     for (int rank = 0; rank < 3; ++rank) {
       RendezvousOptions options = local.options;
       options.rank = rank;
+      if (rank == 2) options.role = last;
       if (rank == 0) options.warn = [this](const std::string& text) { warnings.add(text); };
       if (rank == 1) options.master = relay.address();
       joining[std::size_t(rank)] = std::async(std::launch::async, [this, options] {
@@ -196,6 +198,13 @@ TEST_CASE("a cut off rank that asks whose fault it is does not look for rank 0 f
   const auto begin = Deadline::Clock::now();
   CHECK(job.ranks[1]->blame(Seconds{40}) == std::vector{0});
   CHECK(Deadline::Clock::now() - begin < 15s);
+}
+
+TEST_CASE("of a job with parameter servers the warning of a cut promises no return") {
+  CutJob job(kVeryLong, Role::parameter_server);
+  job.relay.cut();
+  CHECK(job.warnings.say("lost unless it is back at rank 0 within 60 s"));
+  CHECK_THAT(job.warnings.all(), !Catch::Contains("may come back"));
 }
 
 TEST_CASE("nobody else takes the place of a rank that is cut off") {

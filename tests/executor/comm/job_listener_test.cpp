@@ -34,7 +34,10 @@ TEST_CASE("more connections than may wait: the oldest that said nothing gives wa
   }
   receive_all(first, challenge, within_seconds());
   const auto silent = connections(at, 20);
-  CHECK(listener.admit().empty());
+  const std::string all = "17 connections were turned away: 17 gave way to newer ones";
+  for (const Deadline until = within_seconds(); !until.passed() && listener.turned_away() != all;
+       usleep(1000))
+    CHECK(listener.admit().empty());
   CHECK(listener.turned_away() == "17 connections were turned away: 17 gave way to newer ones");
   handshake.take(std::span(challenge).first(8));
   send_all(first, handshake.take(std::span(challenge).subspan(8)), within_seconds());
@@ -42,6 +45,40 @@ TEST_CASE("more connections than may wait: the oldest that said nothing gives wa
   for (const Deadline until = within_seconds(); admitted == 0 && !until.passed(); usleep(1000))
     admitted += listener.admit().size();
   CHECK(admitted == 1);
+}
+
+TEST_CASE("no connection gives way before it had time for its proof, the next ones wait") {
+  Socket socket = listen_on({"127.0.0.1", 0});
+  const HostPort at = socket.local();
+  JobListener listener(std::move(socket), JobSecret::random(), kCoordinatorPort, {},
+                       {.pending = 4, .heard = Seconds{60}});
+  const auto silent = connections(at, 20);
+  CHECK(listener.admit().empty());
+  CHECK(listener.admit().empty());  // sees that it is full
+  CHECK(listener.turned_away().empty());
+  std::vector<pollfd> waits;
+  listener.add_to(waits);
+  CHECK(waits.size() == 5);
+  CHECK(waits[0].fd == -1);  // it does not look at the queue
+  CHECK(listener.due_milliseconds() > 0);
+}
+
+TEST_CASE("where one address has many connections, those of others do not give way") {
+  Socket socket = listen_on({"127.0.0.1", 0});
+  const HostPort at = socket.local();
+  JobListener listener(std::move(socket), JobSecret::random(), kCoordinatorPort, {},
+                       {.pending = 4, .heard = Seconds{0}});
+  const Socket other = connect_from("127.0.0.2", at);
+  CHECK(listener.admit().empty());
+  const auto many = connections(at, 20);
+  CHECK(listener.admit().empty());
+  for (const Deadline until = within_seconds(); !until.passed(); usleep(1000)) {
+    CHECK(listener.admit().empty());
+    if (listener.turned_away() == "17 connections were turned away: 17 gave way to newer ones")
+      break;
+  }
+  CHECK(listener.turned_away() == "17 connections were turned away: 17 gave way to newer ones");
+  CHECK_FALSE(wait_readable(other, Deadline::after(Seconds{0.05})));  // not closed
 }
 
 TEST_CASE("a job of many processes that come at once is not turned away") {

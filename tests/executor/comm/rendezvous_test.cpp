@@ -96,7 +96,9 @@ TEST_CASE("a process without descriptors says so") {
     return list_of(*job.join(rank));
   });
   CHECK(outcomes[0].code == kExitLostPeer);
-  CHECK_THAT(outcomes[0].output, Catch::Contains("'reckon': eventfd: Too many open files"));
+  CHECK_THAT(outcomes[0].output,
+             Catch::Contains(fmt::format("'reckon': {}: Too many open files",
+                                         left == 0 ? "eventfd" : "socketpair")));
 }
 
 TEST_CASE("ranks of another job, another size or a rank that is there twice are turned away") {
@@ -121,7 +123,9 @@ TEST_CASE("ranks of another job, another size or a rank that is there twice are 
   });
   CHECK(outcomes[0].code == 0);
   CHECK(outcomes[4].code == 0);
-  CHECK_THAT(outcomes[1].output, Catch::Contains("rendezvous of job 'reckon', not of 'other'"));
+  CHECK_THAT(outcomes[1].output,
+             Catch::Contains("rendezvous of job 'reckon', not of 'other': if this process belongs "
+                             "to it, start it with --job reckon"));
   CHECK_THAT(outcomes[2].output,
              Catch::Contains("rank 1 says that the world size is 3; rank 0 says 2"));
   CHECK_THAT(outcomes[3].output, Catch::Contains("is in use"));
@@ -226,6 +230,56 @@ TEST_CASE("a name and an IPv6 address serve as the master's") {
     CHECK(outcomes[0].output == "0 0 0\n1 0 0\n");
     CHECK(outcomes[1].output == outcomes[0].output);
   }
+}
+
+TEST_CASE("a rank that was turned away and did not come again is named with the reason") {
+  LocalJob job(2);
+  job.options.deadline = Seconds{3};
+  const int differs = GENERATE(0, 1, 2);
+  std::string warned;
+  const auto outcomes = run_processes(2, [&](int rank) -> std::string {
+    job.options.attempt = 1;
+    if (rank == 1 && differs == 0) job.options.job = "other";
+    if (rank == 1 && differs == 1) job.options.attempt = 2;
+    if (rank == 1 && differs == 2) job.options.size = 3;
+    job.options.warn = [&](const std::string& text) { warned += text + '\n'; };
+    try {
+      job.join(rank);
+    } catch (const CommError& error) {
+      throw CommError(warned + error.what());
+    }
+    return "joined";
+  });
+  const std::string why = differs == 0   ? "it is of job 'other', this is 'reckon'"
+                          : differs == 1 ? "it is of attempt 2, this is attempt 1"
+                                         : "it says that the world size is 3, rank 0 says 2";
+  CHECK_THAT(outcomes[0].output, Catch::Contains("rank 1 (turned away: " + why + ")"));
+  CHECK_THAT(outcomes[0].output, Catch::Contains(") is turned away, " + why + "\n"));
+  if (differs == 1) CHECK_THAT(outcomes[1].output, Catch::Contains("attempt 1 still holds"));
+}
+
+TEST_CASE("who waits says where and for whom, after a while and then now and then") {
+  LocalJob job(4);
+  job.options.deadline = Seconds{3};
+  job.options.quiet = Seconds{0.5};
+  const HostPort master = job.options.master;
+  const auto outcomes = run_processes(4, [&](int rank) -> std::string {
+    std::string said;
+    job.options.waiting = [&](const std::string& text) { said += text + '\n'; };
+    if (rank == 1 || rank == 3) job.options.master = {"no-such-host.invalid", 1};
+    try {
+      job.join(rank);
+    } catch (const CommError&) {
+    }
+    return said;
+  });
+  const std::string at_master = "waiting at " + text(master) + " for ranks 1, 3 of 4\n";
+  CHECK(outcomes[0].output == at_master + at_master);  // at 0.5 s and 2 s
+  CHECK_THAT(outcomes[2].output, Catch::StartsWith("rank 0 at " + text(master) +
+                                                   " waits for others of the job, trying for"));
+  CHECK_THAT(outcomes[1].output, Catch::StartsWith("cannot connect to no-such-host.invalid:1: "
+                                                   "'no-such-host.invalid' is no address: ") &&
+                                     Catch::Contains("trying for another "));
 }
 
 TEST_CASE("the store gives what another rank has set, and waits for it") {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <list>
 #include <thread>
 
 #include "executor/comm/channel.h"
@@ -70,6 +71,18 @@ class Recorder {
   std::atomic<bool> over_ = false;
   std::thread thread_;
 };
+
+/// Of the next process of the job that comes.
+Channel admitted_channel(const Socket& listener, const JobSecret& secret) {
+  Socket socket = accept_one(listener, within_seconds()).value();
+  AcceptorHandshake handshake(secret, kCoordinatorPort, random_nonce());
+  while (handshake.wanted() > 0) {
+    std::vector<std::byte> bytes(handshake.wanted());
+    receive_all(socket, bytes, within_seconds());
+    send_all(socket, handshake.take(bytes), within_seconds());
+  }
+  return {std::move(socket), handshake.keys()};
+}
 
 std::string joined(const Membership& membership) {
   return fmt::format("{} members", membership.members().size());
@@ -312,4 +325,45 @@ TEST_CASE("strangers who come first to the ports of a collective take no rank's 
       });
   for (const ProcessOutcome& outcome : outcomes) CHECK(outcome.output == "3 3");
   CHECK(strangers.size() > 3);
+}
+
+TEST_CASE("a flood of hellos without a proof ends nobody's start") {
+  LocalJob job(2);
+  const HostPort master = job.options.master;
+  const auto outcomes = run_processes(
+      2,
+      [&](int rank) {
+        if (rank == 1) usleep(300'000);
+        return joined(*job.join(rank));
+      },
+      Seconds{60},
+      [&](const std::vector<pid_t>&) {
+        job.listener.close();
+        // Each says hello as a process of the job would, and nothing more; 400 are there at once.
+        std::list<Socket> strangers;
+        const ConnectorHandshake greeting(JobSecret::random(), kCoordinatorPort, {"reckon", 1},
+                                          random_nonce());
+        for (const Deadline until = Deadline::after(Seconds{1.5}); !until.passed();) try {
+            strangers.push_back(connect_to(master, Deadline::after(Seconds{0.05})));
+            send_all(strangers.back(), greeting.hello(), within_seconds());
+            if (strangers.size() > 400) strangers.pop_front();
+          } catch (const SocketError&) {  // the queue is full, or the job has begun and ended
+          }
+      });
+  CHECK(outcomes[0].output == "2 members");
+  CHECK(outcomes[1].output == "2 members");
+}
+
+TEST_CASE("a rank whose connection is closed before rank 0 answers it comes again") {
+  LocalJob job(2);
+  const auto outcomes = run_processes(2, [&](int rank) -> std::string {
+    if (rank == 1) return joined(*job.join(rank));
+    for (int k = 0; k < 2; ++k) {  // two connections that are closed once they are proved
+      Channel one = admitted_channel(job.listener, job.options.secret);
+      (void)receive_message(one, kRendezvousMessageLimit, within_seconds());
+    }
+    return joined(*job.join(rank));
+  });
+  CHECK(outcomes[0].output == "2 members");
+  CHECK(outcomes[1].output == "2 members");
 }

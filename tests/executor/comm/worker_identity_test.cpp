@@ -96,7 +96,37 @@ TEST_CASE("RANK and its companions, as torchrun sets them") {
   CHECK(identity->master == HostPort{"node0", 29500});
   CHECK(identity->job == "job7");
   CHECK(identity->attempt == 2);
+  CHECK(identity->common_attempt() == 0);  // torchrun's agents count each for itself
   CHECK(identity->source == "RANK");
+}
+
+TEST_CASE("an attempt that is said, or Slurm's, is all ranks'") {
+  const auto identity =
+      worker_identity({.attempt = 3}, with({{"TORCHELASTIC_RESTART_COUNT", "2"}}));
+  REQUIRE(identity.has_value());
+  CHECK(identity->common_attempt() == 3);
+}
+
+TEST_CASE(
+    "a job's name that is too long is refused with the variable, an IPv6 master loses its []") {
+  const std::string of_300(300, 'x');
+  CHECK(problems({}, with({{"TORCHELASTIC_RUN_ID", of_300}})) ==
+        std::vector<std::string>{
+            "TORCHELASTIC_RUN_ID: TORCHELASTIC_RUN_ID has 300 characters, more than 255"});
+  CHECK(problems({.job = of_300}, with({})) ==
+        std::vector<std::string>{"--job: --job has 300 characters, more than 255"});
+  const auto identity = worker_identity({}, with({{"RANK", "1"},
+                                                  {"WORLD_SIZE", "2"},
+                                                  {"MASTER_ADDR", "[fd77::1]"},
+                                                  {"MASTER_PORT", "29500"}}));
+  REQUIRE(identity.has_value());
+  CHECK(identity->master == HostPort{"fd77::1", 29500});
+}
+
+TEST_CASE("variables of launchers that are not read are known by name") {
+  CHECK(unread_launcher(with({{"OMPI_COMM_WORLD_SIZE", "4"}, {"PMIX_RANK", "0"}})) ==
+        "OMPI_COMM_WORLD_SIZE, PMIX_RANK");
+  CHECK(unread_launcher(with({{"RANK", "0"}})).empty());
 }
 
 TEST_CASE("RANK: every mistake is reported, with the variable") {
