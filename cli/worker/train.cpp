@@ -78,7 +78,10 @@ std::vector<Option> WorkerOptions::declared() {
       {{"device", "NAME", "what computes: auto, cpu or cuda (auto)"}, word(job.device)},
       {{"threads", "N", "that compute (the machine's cores, shared by its processes)"},
        whole(job.threads, 1)},
-      {{"data-threads", "N", "that read samples ahead (1)"}, whole(job.data_threads, 1)},
+      {{"data-threads", "N",
+        "that read and decode samples ahead (workload.data.threads, else the machine's cores,\n"
+        "                               shared by its processes; 1 where nothing is decoded)"},
+       whole(job.data_threads, 1)},
       {{"deadline", "DURATION", "until all processes of the job have come (300s)"},
        duration(job.rendezvous_deadline)},
       {{"role", "NAME", "worker, chief, ps or evaluator (TF_CONFIG, RANK)"}, text(me.role)},

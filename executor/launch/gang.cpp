@@ -135,7 +135,9 @@ class Gang {
       culprit_is_victim_ = victim;
     }
     const bool stopping = end.code == kExitStoppedOnRequest;
-    kill_within(stopping  ? options_.notice
+    // Who stops before the ranks have met leaves nothing to be saved.
+    const bool nothing_yet = asked_ && !options_.stays && !begun();
+    kill_within(stopping  ? (nothing_yet ? kGraceOfStart : options_.notice)
                 : begun() ? options_.grace
                           : std::min(options_.grace, kGraceOfStart));
   }
@@ -200,9 +202,15 @@ class Gang {
     return !m.end && m.reports && !has_left(m);
   }
 
+  static bool is_opening(const Watched& m) {
+    return m.last && m.last->phase == ProgressPhase::opening;
+  }
+  static bool is_at_start(const Watched& m) {
+    return is_opening(m) || (m.last && m.last->phase == ProgressPhase::starting);
+  }
+
   static bool takes_its_time(const Watched& m) {
-    return !m.last || m.last->phase == ProgressPhase::starting ||
-           m.last->phase == ProgressPhase::restoring ||
+    return !m.last || is_at_start(m) || m.last->phase == ProgressPhase::restoring ||
            m.last->phase == ProgressPhase::evaluating || m.last->phase == ProgressPhase::saving;
   }
 
@@ -218,13 +226,16 @@ class Gang {
     return limit.count() > 0 && now - m.heard > limit;
   }
 
-  /// While one takes its time in a long phase, what those ahead of it wait is not their silence.
+  /// While one takes its time in a long phase, what those ahead of it wait is not their silence; of
+  /// one that opens its data also those that wait to meet it.
   void forgive_waiting(Clock::time_point now) {
     for (std::size_t k = 0; k < members_.size(); ++k) {
       const Watched& long_one = *members_[k];
       if (!watched(k) || !takes_its_time(long_one) || silent(long_one, now)) continue;
-      for (const auto& m : members_)
-        if (!takes_its_time(*m) && distance(*m) >= distance(long_one)) m->heard = now;
+      for (const auto& m : members_) {
+        const bool meets = is_opening(long_one) && !is_opening(*m) && is_at_start(*m);
+        if ((meets || !takes_its_time(*m)) && distance(*m) >= distance(long_one)) m->heard = now;
+      }
     }
   }
 
@@ -286,6 +297,9 @@ class Gang {
     if (!m.last)
       return fmt::format("{} did not say anything within {}", m.name,
                          format_duration(options_.start_deadline));
+    if (is_opening(m))
+      return fmt::format("{} hung while it opened its data: no progress for {}", m.name,
+                         format_duration(limit_of(m)));
     return fmt::format("{} hung in step {} ({}): no progress for {}", m.name, m.last->step,
                        to_text(m.last->phase), format_duration(limit_of(m)));
   }

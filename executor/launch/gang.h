@@ -32,8 +32,8 @@ struct GangOptions {
   Socket rendezvous;
   /// Without a word of progress for so long a member hangs; 0: never. `start_deadline` (where that
   /// is longer) holds before the first word and in phases that take as long as the state is large:
-  /// starting, restoring, saving. While a member is in one of these, those that came further wait
-  /// for it. A member that does not report is never found silent.
+  /// opening data, starting, restoring, saving. While a member is in one of these, those that came
+  /// further wait for it. A member that does not report is never found silent.
   Seconds progress_deadline{0}, start_deadline{0};
   /// From a request to stop until SIGKILL: what an emergency checkpoint may take.
   Seconds notice{30};

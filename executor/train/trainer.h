@@ -134,6 +134,7 @@ class Trainer {
   /// Parameters and running statistics, by the same rules. Where state is cut over ranks: after
   /// GradientExchange::take_final_values().
   std::vector<StateTensor> trained();
+  const DataSource& data() const { return data_; }
   bool evaluates() const { return options_.validation != nullptr; }
   std::int64_t steps_done() const { return steps_done_; }
   /// Optimizer steps that are in the parameters, also where a step failed: it is in them whole, or

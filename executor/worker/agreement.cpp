@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "executor/train/checkpoint/checkpoint_shard.h"
+#include "executor/train/data/digest.h"
 #include "executor/train/recipe/training_recipe.h"
 #include "sim/scenario/artifact/artifact.h"
 
@@ -50,6 +52,17 @@ std::map<std::string, std::string> settings_in_common(const JobOptions& options,
   settings["--out"] = options.out.empty() ? "not given" : "given";
   settings["--log-records"] = yes_or_no(options.log_records);
   settings["checkpoints on nodes"] = yes_or_no(job.checkpoint.local && !options.one_tier);
+  return settings;
+}
+
+std::map<std::string, std::string> data_in_common(const DataSource& source,
+                                                  const DataSource* validation) {
+  std::map<std::string, std::string> settings;
+  const auto add = [&](const std::string& name, const DataSource& set) {
+    if (std::string files = files_text(set); !files.empty()) settings[name] = std::move(files);
+  };
+  add("training data", source);
+  if (validation != nullptr) add("validation data", *validation);
   return settings;
 }
 

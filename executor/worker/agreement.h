@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 
+#include "executor/train/data/source.h"
 #include "executor/worker/job_options.h"
 #include "sim/scenario/plan.h"
 
@@ -13,5 +14,10 @@ namespace reckon::worker {
 /// process does by itself, as its threads, is each one's own.
 std::map<std::string, std::string> settings_in_common(const JobOptions& options, const Plan& plan,
                                                       bool computes);
+
+/// The same of the samples that a rank has found, wherever they lie: other ones would be trained
+/// on twice, or by nobody. `validation`: nullptr: there is none.
+std::map<std::string, std::string> data_in_common(const DataSource& source,
+                                                  const DataSource* validation);
 
 }  // namespace reckon::worker

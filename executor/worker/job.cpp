@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "executor/comm/rendezvous/own_address.h"
 #include "executor/train/recipe/recipe.h"
 #include "executor/train/records/run_directory.h"
 #include "executor/train/stop_signal.h"
@@ -17,6 +18,17 @@
 
 namespace reckon::worker {
 namespace {
+
+/// Where nothing says which process of a job this is: the variables that another program may have
+/// meant so.
+std::string why_by_itself(const WorkerIdentity& me) {
+  const std::string unread = unread_launcher(process_environment());
+  if (!me.source.empty() || unread.empty()) return "";
+  return fmt::format(
+      "; {} of this process' launcher is not read: set RANK, WORLD_SIZE, MASTER_ADDR and "
+      "MASTER_PORT, or give --rank, --workers and --master",
+      unread);
+}
 
 /// All that keeps this process from running this plan.
 Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::string& file) {
@@ -36,10 +48,11 @@ Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::stri
                      : fmt::format("the plan has {} workers of {} ranks each, this job has {} "
                                    "processes",
                                    job.strategy.workers, each, me.workers),
-           each == 1 ? "change workload.strategy.workers, or start as many processes"
-                     : fmt::format("start {} workers, each of which starts its ranks, or all {} "
-                                   "ranks yourself",
-                                   job.strategy.workers, ranks));
+           (each == 1 ? "change workload.strategy.workers, or start as many processes"
+                      : fmt::format("start {} workers, each of which starts its ranks, or all {} "
+                                    "ranks yourself",
+                                    job.strategy.workers, ranks)) +
+               why_by_itself(me));
   if (!servers && me.servers > 0)
     refuse("this job has parameter servers, the strategy none", "start its workers only");
   if (me.rank < 0) refuse("an evaluator is not run", "start workers and parameter servers");
@@ -50,6 +63,9 @@ Diagnostics refusals(const Plan& plan, const WorkerIdentity& me, const std::stri
 WorkerIdentity identity_of(const JobOptions& options) {
   auto identity = worker_identity(options.identity, process_environment());
   if (!identity) throw RefusedJob(std::move(identity.error()));
+  auto address = own_address(*identity);
+  if (!address) throw RefusedJob(std::move(address.error()));
+  identity->address = std::move(*address);
   return std::move(*identity);
 }
 

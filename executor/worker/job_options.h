@@ -28,7 +28,7 @@ struct JobOptions {
   int keep = 2;
   bool accept_changes = false;  // goes on from checkpoints of other settings
   int threads = 0;              // that compute; 0: the machine's cores, shared by its processes
-  int data_threads = 1;
+  int data_threads = 0;         // that load samples; 0: the plan's
   DeviceWish device = DeviceWish::automatic;
   Seconds rendezvous_deadline{300};
   IdentityFlags identity;

@@ -1,6 +1,8 @@
 #pragma once
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "executor/comm/communicator.h"
 #include "executor/comm/rendezvous/job_secret.h"
@@ -17,10 +19,12 @@ namespace reckon::worker {
 std::optional<JobSecret> secret_of(const JobOptions& options, const WorkerIdentity& me);
 
 /// `listener`: where whoever started this process, or told it to take part, listens for rank 0
-/// already. Throws CommError; SettingsDiffer where this process was started otherwise than rank 0.
+/// already. `of_data`: data_in_common(), where this process has any. Throws CommError;
+/// SettingsDiffer where it was started otherwise than rank 0.
 std::unique_ptr<Membership> join(const JobOptions& options, const WorkerIdentity& me,
                                  const Plan& plan, const JobSecret& secret, std::uint16_t port,
-                                 std::optional<Socket> listener);
+                                 std::optional<Socket> listener,
+                                 const std::map<std::string, std::string>& of_data = {});
 
 /// The workers that meet, or this one alone.
 struct Peers {
@@ -29,6 +33,7 @@ struct Peers {
 };
 /// As join().
 Peers meet(const JobOptions& options, const Plan& plan, const WorkerIdentity& me,
-           const std::optional<JobSecret>& secret, std::optional<Socket> listener);
+           const std::optional<JobSecret>& secret, std::optional<Socket> listener,
+           const std::map<std::string, std::string>& of_data);
 
 }  // namespace reckon::worker

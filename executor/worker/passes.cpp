@@ -40,8 +40,8 @@ DataSpec as_validation(DataSpec data) {
   return data;
 }
 
-}  // namespace
-
+/// Where the length is said in epochs and the data has other samples than the plan counts an epoch
+/// by: both, and what to do. "": it is as planned. `where`: the data's location.
 std::string why_other_epochs(const PlannedWorkload& job, const DataSource& source,
                              const std::string& where) {
   const auto holds = double(source.samples()), planned = job.dataset.samples.value.v;
@@ -57,7 +57,18 @@ std::string why_other_epochs(const PlannedWorkload& job, const DataSource& sourc
                      source.samples(), job.dataset.bytes_per_sample.value.v);
 }
 
-std::unique_ptr<DataSource> open_validation(const JobOptions& options, const Job& job) {
+std::unique_ptr<DataSource> open_training(const JobOptions& options, const Job& job,
+                                          const DataWatch& watch) {
+  const PlannedWorkload& planned = job.plan.only_job();
+  return open_samples(data_of(options, planned.data), job.directory, planned.model, job.plan.seed,
+                      static_cast<std::int64_t>(planned.dataset.samples.value.v),
+                      planned.zipf_exponent.value, {}, watch);
+}
+
+/// nullptr: the plan makes no evaluation passes.
+std::unique_ptr<DataSource> open_validation(const JobOptions& options, const Job& job,
+                                            const std::vector<std::string>& classes,
+                                            const DataWatch& watch) {
   const PlannedWorkload& planned = job.plan.only_job();
   const DataSpec data = data_of(options, planned.data);
   if (!planned.evaluate_every_epochs || !has_validation_set(data)) return nullptr;
@@ -65,7 +76,7 @@ std::unique_ptr<DataSource> open_validation(const JobOptions& options, const Job
     return open_test_set(as_validation(data), job.directory, planned.model);
   const auto open = [&](const DataSpec& from, std::int64_t samples) {
     return open_samples(from, job.directory, planned.model, job.plan.seed, samples,
-                        planned.zipf_exponent.value);
+                        planned.zipf_exponent.value, classes, watch);
   };
   const auto trained = static_cast<std::int64_t>(planned.dataset.samples.value.v);
   const auto held_out = static_cast<std::int64_t>(planned.dataset.validation_samples.value.v);
@@ -74,6 +85,7 @@ std::unique_ptr<DataSource> open_validation(const JobOptions& options, const Job
   return open(as_validation(data), held_out);
 }
 
+/// Where evaluation passes are others than the plan or the options say: how. "": they are not.
 std::string why_other_validation(const JobOptions& options, const Job& job,
                                  const DataSource* validation) {
   const PlannedWorkload& planned = job.plan.only_job();
@@ -95,6 +107,39 @@ std::string why_other_validation(const JobOptions& options, const Job& job,
   return fmt::format(
       "there are {} validation samples, and the forecast's evaluation passes are of {:.0f}",
       validation->samples(), counted);
+}
+
+}  // namespace
+
+JobData open_job_data(const JobOptions& options, const Job& job, const DataWatch& watch) {
+  JobData data;
+  std::string wrong;
+  try {
+    data.training = open_training(options, job, watch);
+  } catch (const DataError& e) {
+    wrong = e.what();
+  }
+  try {
+    data.validation = open_validation(
+        options, job, data.training ? data.training->classes() : std::vector<std::string>{}, watch);
+  } catch (const DataError& e) {
+    if (wrong != e.what()) wrong += (wrong.empty() ? "" : "\n") + std::string(e.what());
+  }
+  if (!wrong.empty()) throw DataError(wrong);
+  return data;
+}
+
+std::vector<std::string> warnings_of(const JobOptions& options, const Job& job,
+                                     const JobData& data) {
+  const PlannedWorkload& planned = job.plan.only_job();
+  std::vector<std::string> warnings = data.training->warnings();
+  if (data.validation)
+    for (std::string& warning : data.validation->warnings()) warnings.push_back(std::move(warning));
+  warnings.push_back(
+      why_other_epochs(planned, *data.training, data_of(options, planned.data).path));
+  warnings.push_back(why_other_validation(options, job, data.validation.get()));
+  std::erase(warnings, "");
+  return warnings;
 }
 
 }  // namespace reckon::worker

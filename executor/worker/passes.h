@@ -1,24 +1,28 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "executor/data/watch.h"
 #include "executor/train/data/source.h"
 #include "executor/worker/job.h"
 #include "executor/worker/job_options.h"
-#include "sim/scenario/planned/workload.h"
 
 namespace reckon::worker {
 
-/// Where the length is said in epochs and the data has other samples than the plan counts an epoch
-/// by: both, and what to do. "": it is as planned. `where`: the data's location.
-std::string why_other_epochs(const PlannedWorkload& job, const DataSource& source,
-                             const std::string& where);
+/// What a job reads.
+struct JobData {
+  std::unique_ptr<DataSource> training;
+  std::unique_ptr<DataSource> validation;  // nullptr: the plan makes no evaluation passes
+};
+/// Validation is read whole, not cut at random; folders of classes are numbered by the training
+/// set's names. Throws DataError, with what is wrong with either; ReadingStopped; what a store
+/// refuses.
+JobData open_job_data(const JobOptions& options, const Job& job, const DataWatch& watch);
 
-/// What evaluation passes read: images whole, not cut at random. nullptr: the plan makes none.
-/// Throws DataError.
-std::unique_ptr<DataSource> open_validation(const JobOptions& options, const Job& job);
-/// Where evaluation passes are others than the plan or the options say: how. "": they are not.
-std::string why_other_validation(const JobOptions& options, const Job& job,
-                                 const DataSource* validation);
+/// What the user may not have meant: data of another size than the plan says, or evaluation passes
+/// over others, and what the data themselves have to say.
+std::vector<std::string> warnings_of(const JobOptions& options, const Job& job,
+                                     const JobData& data);
 
 }  // namespace reckon::worker

@@ -25,11 +25,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 CheckpointOptions checkpoint_options(const JobOptions& options, const Plan& plan,
-                                     const Communicator& ranks, std::int64_t attempt,
-                                     const RunDirectory& directory) {
+                                     const DataSource& source, const Communicator& ranks,
+                                     std::int64_t attempt, const RunDirectory& directory) {
   const PlannedWorkload& job = plan.only_job();
   const DataSpec data = data_of(options, job.data);
-  CheckpointIdentity identity = identity_of_job(plan, data);
+  CheckpointIdentity identity = identity_of_job(plan, data, &source);
   // An elastic job may have fewer than the plan.
   if (job.restart && job.restart->kind == RestartKind::elastic) identity.ranks = ranks.size();
   return {.directory = directory.checkpoints(),
@@ -49,6 +49,7 @@ void add_input(const std::optional<InputWork>& input, StepRecord& to) {
   to.skipped_samples = input->skipped;
   to.read_bytes = input->read;
   to.read = input->reading;
+  to.requests = input->requests;
   to.decode_cpu = input->decode_cpu;
 }
 
@@ -79,8 +80,8 @@ Session::Session(const JobOptions& options, const Plan& plan, const PlanDigests&
   // In lockstep all ranks save the same step. Asynchronous workers, and those with backups, are at
   // steps of their own: what rank 0 and the servers have is the job's state.
   if (!in_lockstep() && communicator.rank() > 0) return;
-  checkpoints_.emplace(
-      checkpoint_options(options, plan, communicator, environment_.attempt, directory_));
+  checkpoints_.emplace(checkpoint_options(options, plan, trainer.data(), communicator,
+                                          environment_.attempt, directory_));
 }
 
 /// Nobody counted the starts of this job, or only some: the log of the run says how many there were

@@ -39,14 +39,16 @@ void Session::open_nodes() {
   // Where nobody tells it, each process has a start of its own.
   std::int64_t started = clock_.started().time_since_epoch() / std::chrono::milliseconds(1);
   communicator_.broadcast(std::as_writable_bytes(std::span(&started, 1)), 0);
-  CheckpointIdentity identity = identity_of_job(plan_, data_of(options_, job_.data));
+  CheckpointIdentity identity =
+      identity_of_job(plan_, data_of(options_, job_.data), &trainer_.data());
   identity.ranks = communicator_.size();  // an elastic job may have fewer than the plan
   nodes_.emplace(NodeCheckpointOptions{.directory = std::move(directory),
                                        .identity = std::move(identity),
                                        .mark = fmt::format("{} {}", started, cut_text(job_)),
                                        .attempt = environment_.attempt,
                                        .ranks_per_node = each,
-                                       .replicas = local.replicas},
+                                       .replicas = local.replicas,
+                                       .accept_changes = options_.accept_changes},
                  communicator_);
 }
 

@@ -11,7 +11,6 @@
 
 #include "executor/comm/parameter_server/ps_exchange.h"
 #include "executor/comm/parameter_server/worker_exchange.h"
-#include "executor/data/open.h"
 #include "executor/train/held_state.h"
 #include "executor/train/layouts/layout_training.h"
 #include "executor/train/products/matrix.h"
@@ -21,10 +20,12 @@
 #include "executor/train/records/pod_orders.h"
 #include "executor/train/records/progress.h"
 #include "executor/train/records/run_lock.h"
+#include "executor/train/records/shared_output.h"
 #include "executor/train/stop_signal.h"
+#include "executor/worker/agreement.h"
 #include "executor/worker/compute.h"
 #include "executor/worker/meeting.h"
-#include "executor/worker/passes.h"
+#include "executor/worker/opened_data.h"
 #include "executor/worker/server.h"
 #include "executor/worker/session.h"
 #include "sim/base/standard_streams.h"
@@ -82,6 +83,13 @@ int threads_of(const JobOptions& options) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / processes);
 }
 
+/// A thread that has nothing to decode and nothing to wait for is enough.
+int loading_threads(const JobOptions& options, const DataSpec& data) {
+  if (options.data_threads > 0) return options.data_threads;
+  if (data.threads) return static_cast<int>(*data.threads);
+  return holds_images(data.format) || is_store_location(data.path) ? threads_of(options) : 1;
+}
+
 /// The largest part of `own` that is at most `wanted` and divides it.
 std::int64_t micro_batch_of(std::int64_t own, std::int64_t wanted) {
   std::int64_t part = std::min(own, wanted);
@@ -136,16 +144,6 @@ bool comes_to_know_loss(Membership* membership) {
   return false;
 }
 
-/// Ranks pass over it together.
-void agree_on_validation(Communicator& ranks, std::int64_t samples) {
-  std::int64_t of_first = samples;
-  ranks.broadcast(std::as_writable_bytes(std::span(&of_first, 1)), 0);
-  if (of_first != samples)
-    throw DataError(
-        fmt::format("rank {} has {} validation samples, rank 0 has {}: all need the same",
-                    ranks.rank(), samples, of_first));
-}
-
 /// With peers that have met.
 int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorkload& job,
                const WorkerIdentity& me, Stay* stay, bool& on_device) {
@@ -158,8 +156,11 @@ int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorklo
                                       .of_worker = of_worker.get(),
                                       .membership = peers.membership.get()},
                                      on_device);
-  if (prepared.validation != nullptr)
-    agree_on_validation(*peers.communicator, prepared.validation->samples());
+  // Others than these save at steps of their own, rank 0 alone.
+  if (!options.out.empty() && job.strategy.synchronous() && job.strategy.backup_workers() == 0)
+    require_shared_output(*peers.communicator, options.out, [&](int rank) {
+      return peers.membership->members()[static_cast<std::size_t>(rank)].host;
+    });
   Workers workers(threads_of(options));
   const PlannedWorkload& planned = plan.only_job();
   const bool cut = cuts_the_model(job.strategy);
@@ -185,7 +186,7 @@ int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorklo
        .optimizer_buffers = job.optimizer == Optimizer::adamw ? 2u : 1u,
        .loss_scale =
            job.precision == Precision::fp16 ? std::optional<LossScale>(LossScale()) : std::nullopt,
-       .data_threads = options.data_threads,
+       .data_threads = loading_threads(options, data_of(options, job.data)),
        .keeps_tables = me.rank == 0,
        .validation = prepared.validation,
        .evaluations = [&](std::int64_t done) { return evaluations_after(planned, done); }},
@@ -231,7 +232,8 @@ int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIden
   std::optional<EndsOnRequest> waiting;
   if (stay == nullptr && !RunEnvironment::read().supervisor) waiting.emplace();
   const Peers peers =
-      meet(prepared.options, prepared.loaded.plan, me, prepared.secret, std::move(listener));
+      meet(prepared.options, prepared.loaded.plan, me, prepared.secret, std::move(listener),
+           data_in_common(prepared.source, prepared.validation));
   waiting.reset();
   bool on_device = false;
   try {
@@ -352,17 +354,8 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
         fmt::format("reckon-worker: warning: --steps {}, but the plan has {}: no more are done "
                     "(--set workload.train.steps={})\n",
                     *options.steps, job.steps, *options.steps));
-  const DataSpec data = data_of(options, job.data);
-  const auto source =
-      open_samples(data, loaded.directory, job.model, plan.seed,
-                   static_cast<std::int64_t>(job.dataset.samples.value.v), job.zipf_exponent.value);
-  if (const std::string why = why_other_epochs(job, *source, data.path);
-      !why.empty() && me.rank == 0)
-    print_error(fmt::format("reckon-worker: warning: {}\n", why));
-  const auto validation = open_validation(options, loaded);
-  if (const std::string why = why_other_validation(options, loaded, validation.get());
-      !why.empty() && me.rank == 0)
-    print_error(fmt::format("reckon-worker: warning: {}\n", why));
+  const std::optional<JobData> data = open_data_of(options, loaded, me);
+  if (!data) return kExitStoppedOnRequest;
 
   const std::optional<JobSecret> secret = secret_of(options, me);  // before files are touched
   const RunEnvironment environment = RunEnvironment::read();
@@ -375,7 +368,7 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
   }
   std::optional<Socket> listener;
   if (me.rank == 0 && environment.rendezvous) listener.emplace(*environment.rendezvous);
-  const Prepared prepared{options, loaded, *source, validation.get(), secret};
+  const Prepared prepared{options, loaded, *data->training, data->validation.get(), secret};
   if (environment.orders || orders_file())
     return train_as_told(prepared, me, std::move(listener), environment);
   if (!environment.supervisor) end_at_second_interrupt();

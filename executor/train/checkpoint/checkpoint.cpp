@@ -179,9 +179,10 @@ void CheckpointStore::complete_set(const fs::path& set, const ShardHeader& own) 
         throw CheckpointError(
             fmt::format("{} is not complete: rank {} is lost", set.string(), rank));
       if (Clock::now() > until)
-        throw CheckpointError(
-            fmt::format("{} is not complete: rank {} did not write its part in {}", set.string(),
-                        rank, format_duration(options_.deadline)));
+        throw CheckpointError(fmt::format(
+            "{} is not complete: rank {} did not write its part in {}; is --out storage "
+            "that all machines share?",
+            set.string(), rank, format_duration(options_.deadline)));
       std::this_thread::sleep_for(kBetweenLooks);
       part = part_of(set, rank, own);
     }

@@ -1,5 +1,6 @@
 #include "executor/train/checkpoint/node_checkpoints.h"
 
+#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -90,8 +91,17 @@ bool NodeCheckpoints::is_ours(const ShardHeader& header) const {
   const CheckpointIdentity& ours = options_.identity;
   const auto mark = header.counters.find(kMark);
   return theirs.job == ours.job && theirs.model == ours.model && theirs.ranks == ours.ranks &&
-         changes_between(theirs.recipe, ours.recipe).empty() && mark != header.counters.end() &&
-         mark->second == mark_;
+         mark != header.counters.end() && mark->second == mark_ &&
+         (!options_.accept_changes || changes_between(theirs.recipe, ours.recipe).empty());
+}
+
+/// Of a part of this run: nobody goes on from it under other settings, nor removes it unasked.
+void NodeCheckpoints::require_own_recipe(const ShardHeader& header) const {
+  const auto changes = changes_between(header.identity.recipe, options_.identity.recipe);
+  if (!changes.empty())
+    throw ChangedRecipe(fmt::format(
+        "{} was trained under other settings:\n{}go on under those, or add --accept-changes",
+        set_directory(options_.directory, header.step).string(), to_text(changes)));
 }
 
 std::vector<NodeCheckpoints::Part> NodeCheckpoints::own_parts() const {
@@ -103,8 +113,11 @@ std::vector<NodeCheckpoints::Part> NodeCheckpoints::own_parts() const {
       if (!fs::exists(file, ignored)) continue;
       try {
         const ShardHeader header = read_shard_header(file);
-        if (is_ours(header) && header.rank == rank && header.step == set.step)
-          parts.push_back({set.step, header.attempt, rank, ranks_.rank()});
+        if (!is_ours(header) || header.rank != rank || header.step != set.step) continue;
+        require_own_recipe(header);
+        parts.push_back({set.step, header.attempt, rank, ranks_.rank()});
+      } catch (const ChangedRecipe&) {
+        throw;
       } catch (const std::runtime_error&) {
         // Damaged, or another rank of the node has just removed it: it is not there.
       }

@@ -36,6 +36,8 @@ struct NodeCheckpointOptions {
   std::int64_t attempt = 0;  // which start of the job this is; the same on all ranks
   int ranks_per_node = 1;    // neighbours; the last node may have fewer
   int replicas = 1;          // copies of each part, on as many nodes; at most all nodes
+  /// Parts that were trained under another recipe are not read, as if they were another run's.
+  bool accept_changes = false;
 };
 
 class NodeCheckpoints {
@@ -49,7 +51,9 @@ class NodeCheckpoints {
 
   /// Collective. The newest checkpoint of `least` steps or more of which the nodes hold all parts,
   /// every byte as it was written; damaged parts are removed. A part that this rank's node does not
-  /// hold it is sent by one that does. nullopt: there is none. Throws CommError and FileError.
+  /// hold it is sent by one that does. nullopt: there is none. Throws CommError and FileError, and
+  /// ChangedRecipe where the node has parts of this run that were trained under other settings,
+  /// which options.accept_changes lets go.
   std::optional<std::int64_t> recover(std::int64_t least);
   /// `state` out of this rank's part of that checkpoint. Throws CheckpointError and FileError.
   Counters load(std::int64_t step, std::span<const RestoreTensor> state) const;
@@ -89,6 +93,7 @@ class NodeCheckpoints {
   void write(ShardHeader header, const class StateCopy& state) const;
   std::filesystem::path file_of(std::int64_t step, std::int64_t rank) const;
   bool is_ours(const ShardHeader& header) const;
+  void require_own_recipe(const ShardHeader& header) const;
   void remove_all_but(std::optional<std::int64_t> step) const;
 
   NodeCheckpointOptions options_;

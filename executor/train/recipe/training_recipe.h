@@ -9,6 +9,7 @@ namespace reckon {
 
 struct Plan;
 struct DataSpec;
+class DataSource;
 struct CheckpointIdentity;
 
 /// A setting and its value: {"learning_rate", "0.1"}.
@@ -31,7 +32,8 @@ std::vector<SettingChange> changes_between(const Recipe& recorded, const Recipe&
 std::string to_text(const std::vector<SettingChange>& changes);
 
 /// What the checkpoints of the plan's first job belong to. `data` is where its samples really come
-/// from.
-CheckpointIdentity identity_of_job(const Plan& plan, const DataSpec& data);
+/// from; `source`: they are open, so that it is known which they are.
+CheckpointIdentity identity_of_job(const Plan& plan, const DataSpec& data,
+                                   const DataSource* source = nullptr);
 
 }  // namespace reckon

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "executor/train/checkpoint/checkpoint_shard.h"
+#include "executor/train/data/digest.h"
 #include "executor/train/parameters.h"
 #include "executor/train/recipe/recipe.h"
 #include "executor/train/recipe/training_recipe.h"
@@ -45,7 +46,8 @@ std::string data_text(const DataSpec& data) {
 
 }  // namespace
 
-CheckpointIdentity identity_of_job(const Plan& plan, const DataSpec& data) {
+CheckpointIdentity identity_of_job(const Plan& plan, const DataSpec& data,
+                                   const DataSource* source) {
   const PlannedWorkload& job = plan.only_job();
   const PlannedOptimizer& o = job.optimizer_settings;
   const std::size_t parameters = parameter_layout(job.model).count;
@@ -53,7 +55,7 @@ CheckpointIdentity identity_of_job(const Plan& plan, const DataSpec& data) {
   const double samples = job.dataset.samples.value.v;
   // In lockstep every rank has a part; else what rank 0 and the servers have is the job's state.
   const bool in_lockstep = job.strategy.synchronous() && job.strategy.backup_workers() == 0;
-  return {
+  CheckpointIdentity identity{
       .job = job.name,
       .model = fmt::format("{}, {} parameters, {}, seed {}, {} samples a step", job.model.name(),
                            parameters, optimizer, plan.seed, job.global_batch),
@@ -72,6 +74,9 @@ CheckpointIdentity identity_of_job(const Plan& plan, const DataSpec& data) {
                  {"samples", fmt::format("{:.0f}", samples)},
                  {"data", data_text(data)},
                  {"seed", std::to_string(plan.seed)}}};
+  if (std::string files = source ? files_text(*source) : ""; !files.empty())
+    identity.recipe.push_back({"data_files", std::move(files)});
+  return identity;
 }
 
 }  // namespace reckon

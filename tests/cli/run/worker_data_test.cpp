@@ -1,6 +1,10 @@
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <string>
+#include <thread>
 
 #include "cli/run/hand_started.h"
+#include "executor/data/fake_store.h"
 #include "sim/measurement/measurements.h"
 
 // Data as people have it, read by real workers.
@@ -139,4 +143,148 @@ TEST_CASE("a damaged image ends a run with its name, or is left out and said") {
   for (const reckon::StepRecord& step : measured(w, "skips").steps)
     skipped += step.skipped_samples.value_or(0);
   CHECK(skipped >= 5);  // 32 samples of 6: each came five times at least
+}
+
+TEST_CASE("a worker names what is wrong with both its training and its validation set") {
+  const Workspace w;
+  write_photos(w);
+  std::string plan = photo_plan(
+      "{format: image_folder, path: photos, validation: held-out}\n  evaluation: {every_epochs: "
+      "1}");
+  const std::string size = "samples: 6,";
+  plan.replace(plan.find(size), size.size(), "samples: 6, validation_samples: 2,");
+  w.write("plan.yaml", plan);
+  const Output both = w.run_shell(kWorker + "plan.yaml --data nowhere --out run");
+  CHECK(both.code == 2);
+  CHECK(contains(both.err, "nowhere: there are no files\n"));
+  CHECK(contains(both.err, "held-out: there are no files\n"));
+  // The validation set has the numbers of the training set's classes.
+  std::filesystem::create_directories(w.path("held-out/cat"));
+  std::filesystem::create_directories(w.path("held-out/dog"));
+  std::filesystem::copy(w.path("photos/cat"), w.path("held-out/cat"));
+  std::filesystem::copy(w.path("photos/cat"), w.path("held-out/dog"));
+  const Output other = w.run_shell(kWorker + "plan.yaml --out run");
+  CHECK(other.code == 2);
+  CHECK(contains(other.err, "held-out: holds classes that the training set does not have: dog\n"));
+  std::filesystem::remove_all(w.path("held-out/dog"));
+  std::filesystem::remove_all(w.path("photos/cat"));
+  std::filesystem::rename(w.path("held-out/cat"), w.path("held-out/bee"));
+  const Output fewer = w.run_shell(kWorker + "plan.yaml --out run");
+  CHECK(fewer.code == 0);
+  CHECK(contains(fewer.err, "warning: photos holds 2 classes, the model has 3 outputs: one will"));
+}
+
+TEST_CASE("ranks that find other samples than rank 0 are turned away, those of a copy are not") {
+  const Workspace w;
+  write_photos(w);
+  namespace fs = std::filesystem;
+  for (const char* place : {"copy", "fewer", "moved"})
+    fs::copy(w.path("photos"), w.path(place), fs::copy_options::recursive);
+  fs::remove(w.path("fewer/bee/photo.jpg"));
+  fs::rename(w.path("moved/bee/photo.jpg"), w.path("moved/ant/b.jpg"));  // as many, another class
+  std::string plan =
+      photo_plan("{format: image_folder, path: photos, validation: photos}",
+                 "{kind: multi_worker_mirrored, workers: 2}\n  evaluation: {every_epochs: 1}", 2);
+  plan.replace(plan.find("1kB}"), 4, "1kB, validation_samples: 6}");
+  w.write("plan.yaml", plan);
+  const auto with = [&](const std::string& words) {
+    const std::string common = kWorker + "plan.yaml --set workload.batch_per_accelerator=2 " +
+                               "--workers 2 --threads 1" + meeting_point(w);
+    return w.run_shell(common + " --rank 0 2> zero.err & zero=$!; " + common + " --rank 1 " +
+                       words +
+                       "; code=$?; test $code = 0 || kill -TERM $zero; wait $zero; exit $code");
+  };
+  const Output copy = with("--data copy --validation copy");
+  INFO(copy.err);
+  CHECK(copy.code == 0);
+  for (const auto& [words, what, samples] :
+       {std::tuple{"--data fewer", "training data is 5", "rank 0 has 6"},
+        std::tuple{"--data moved", "training data is 6", "rank 0 has 6"},
+        std::tuple{"--validation fewer", "validation data is 5", "rank 0 has 6"}}) {
+    const Output other = with(words);
+    INFO(words << "\n" << other.err);
+    CHECK(other.code == 2);
+    CHECK(contains(other.err, "rank 1 of job 'reckon' was started otherwise than rank 0: " +
+                                  std::string(what) + " samples in files of digest "));
+    CHECK(contains(other.err, std::string(samples) + " samples in files of digest "));
+    CHECK(contains(read_all(w.path("zero.err")), what));
+  }
+}
+
+TEST_CASE("a resume over other files is refused until it is accepted, over a copy it goes on") {
+  const Workspace w;
+  namespace fs = std::filesystem;
+  write_photos(w);
+  w.write("plan.yaml", photo_plan("{format: image_folder, path: photos}"));
+  REQUIRE(w.run_shell(kWorker + "plan.yaml --out run --steps 4").code == 0);
+  fs::rename(w.path("photos"), w.path("moved"));
+  fs::copy(w.path("moved"), w.path("photos"), fs::copy_options::recursive);
+  REQUIRE(w.run_shell(kWorker + "plan.yaml --out run --steps 5").code == 0);
+  fs::remove(w.path("photos/bee/photo.jpg"));
+  const Output refused = w.run_shell(kWorker + "plan.yaml --out run");
+  INFO(refused.err);
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.err,
+                 "was trained under other settings:\n  data_files: recorded 6 samples "
+                 "in files of digest "));
+  CHECK(contains(refused.err, ", now 5 samples in files of digest "));
+  const Output accepted = w.run_shell(kWorker + "plan.yaml --out run --accept-changes");
+  CHECK(contains(accepted.err, "warning: settings changed behind step 5:\n  data_files: "));
+  CHECK(accepted.code == 0);
+  CHECK(measured(w, "run").changes.at(0).name == "data_files");
+}
+
+TEST_CASE("reckon run says what changed in the data of a resumed run") {
+  const Workspace w;
+  namespace fs = std::filesystem;
+  write_photos(w);
+  w.write("plan.yaml", photo_plan("{format: image_folder, path: photos}"));
+  const std::string run =
+      "run plan.yaml --out run --replications 20 --retry-delay 0s "
+      "--set 'workload.optimizer={kind: sgd, learning_rate: 0.01, schedule: constant}' ";
+  REQUIRE(w.run(run + "--set workload.train.steps=4").code == 0);
+  fs::remove(w.path("photos/bee/photo.jpg"));
+  const Output refused = w.run(run + "--resume");
+  INFO(refused.out << refused.err);
+  CHECK(refused.code != 0);
+  CHECK(contains(refused.out + refused.err, "data_files: recorded 6 samples in files of digest "));
+  CHECK(w.run(run + "--resume --accept-changes").code == 0);
+}
+
+TEST_CASE("a worker that waits for a store while it opens its data ends when it is told to") {
+  const Workspace w;
+  const FakeStore store(
+      [](const FakeStore::Request&) -> FakeStore::Answer { return {.body = "", .never = true}; });
+  w.write("plan.yaml", photo_plan("{format: image_folder, path: s3://photos/set, endpoint: \"" +
+                                  store.endpoint() + "\"}"));
+  for (const std::string signal : {"TERM", "INT"}) {
+    const Output out =
+        w.run_shell(kWorker + "plan.yaml --out run & sleep 1; kill -" + signal + " $!; wait $!");
+    if (contains(out.err, "this build reads no stores")) return;
+    INFO(signal << "\n" << out.err);
+    CHECK(out.code == 75);
+  }
+  const Output run = w.run_shell("'" RECKON_BINARY_DIR
+                                 "/bin/reckon' run plan.yaml --out by_run "
+                                 "--replications 20 & sleep 3; kill -TERM $!; wait $!");
+  INFO(run.out << run.err);
+  CHECK(run.code == 75);
+  CHECK(store.requests() >= 3);
+}
+
+TEST_CASE("a worker that opens its data tells its watcher that it gets on") {
+  const Workspace w;
+  const FakeStore store([](const FakeStore::Request& request) -> FakeStore::Answer {
+    if (request.number == 4) return {.status = 403, .body = ""};
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+    const std::string page = std::to_string(request.number);
+    return {.body = list_of({{"set/ant/" + page + ".png", 1}},
+                            "<NextContinuationToken>" + page + "</NextContinuationToken>")};
+  });
+  w.write("plan.yaml", photo_plan("{format: image_folder, path: s3://photos/set, endpoint: \"" +
+                                  store.endpoint() + "\"}"));
+  const Output out = w.run_shell("RECKON_PROGRESS_FD=3 " + kWorker + "plan.yaml 3> said");
+  if (contains(out.err, "this build reads no stores")) return;
+  CHECK(out.code == 2);
+  CHECK(contains(read_all(w.path("said")), "0 opening\n0 opening\n0 opening\n"));
 }

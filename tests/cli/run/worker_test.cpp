@@ -128,6 +128,13 @@ TEST_CASE("two tasks of a step of Slurm meet where its variables say, and train 
       w.run_shell(of_step + "SLURM_PROCID=0 " + kWorker + "plan.yaml --out alone");
   CHECK(script.code == 2);
   CHECK(contains(script.err, "the plan has 2 workers, this job 1"));
+  // Nor does a launcher whose variables are not read make it one of several.
+  const Output by_mpi =
+      w.run_shell("OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 " + kWorker + "plan.yaml");
+  CHECK(by_mpi.code == 2);
+  CHECK(
+      contains(by_mpi.err,
+               "OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE of this process' launcher is not read"));
   w.write("plan.yaml", small_plan(kRecords));
   CHECK(w.run_shell(of_step + "SLURM_PROCID=0 " + kWorker + "plan.yaml --out one").code == 0);
 }

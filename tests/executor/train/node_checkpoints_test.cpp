@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <set>
@@ -31,6 +32,8 @@ struct NodesJob {
   int ranks = 2, ranks_per_node = 1, replicas = 1;
   std::int64_t attempt = 0;
   std::string mark = "run 1";
+  Recipe recipe{};
+  bool accept_changes = false;
 
   fs::path node(int n) const { return root / std::to_string(n); }
   fs::path part(int n, std::int64_t step, int rank) const {
@@ -43,11 +46,12 @@ struct NodesJob {
     for (auto& communicator : communicators)
       threads.emplace_back([&, own = std::move(communicator)] {
         NodeCheckpoints nodes({.directory = node(own->rank() / ranks_per_node),
-                               .identity = {"job", "mlp 1500 sgd", ranks},
+                               .identity = {"job", "mlp 1500 sgd", ranks, recipe},
                                .mark = mark,
                                .attempt = attempt,
                                .ranks_per_node = ranks_per_node,
-                               .replicas = replicas},
+                               .replicas = replicas,
+                               .accept_changes = accept_changes},
                               *own);
         body(nodes, *own);
       });
@@ -110,6 +114,26 @@ TEST_CASE("processes that start anew go on from the newest checkpoint on their n
   CHECK(job.recovered() == 20);  // reading takes nothing away
   CHECK(NodesJob{.root = scratch.path(), .ranks = 3}.recovered(21) == -1);  // the storage has more
   CHECK(list_sets(job.node(0)).empty());  // and then the nodes' are of no use
+}
+
+TEST_CASE("nodes' checkpoints of other settings stay until these are accepted") {
+  const Scratch scratch(memory_directory());
+  NodesJob job{.root = scratch.path(), .recipe = {{"data_files", "12 samples"}}};
+  job.save({10});
+  job.recipe[0].value = "9 samples";
+  std::atomic<int> refused{0};
+  job.run([&](NodeCheckpoints& nodes, Communicator&) {
+    try {
+      nodes.recover(0);
+    } catch (const ChangedRecipe& e) {
+      refused += contains(e.what(), "  data_files: recorded 12 samples, now 9 samples\n") ? 1 : 0;
+    }
+  });
+  CHECK(refused == job.ranks);
+  CHECK(fs::exists(job.part(0, 10, 0)));
+  job.accept_changes = true;
+  CHECK(job.recovered() == -1);  // the storage's goes on
+  CHECK(list_sets(job.node(0)).empty());
 }
 
 TEST_CASE("a checkpoint of which a part is missing is none, and the one before it is there") {
