@@ -21,10 +21,12 @@ class GlooContexts {
     const std::lock_guard lock(mutex_);
     std::erase_if(all_, [](const auto& other) { return other.expired(); });
     all_.push_back(context);
+    if (failed_) fail(*context);
   }
   void fail() {
     sends_->end();
     const std::lock_guard lock(mutex_);
+    failed_ = true;
     for (const auto& weak : all_)
       if (const auto context = weak.lock()) fail(*context);
   }
@@ -46,6 +48,7 @@ class GlooContexts {
   std::shared_ptr<GlooSends> sends_ = std::make_shared<GlooSends>();
   std::mutex mutex_;
   std::vector<std::weak_ptr<gloo::rendezvous::Context> > all_;
+  bool failed_ = false;
 };
 
 }  // namespace reckon

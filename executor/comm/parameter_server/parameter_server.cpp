@@ -9,18 +9,29 @@
 #include <fmt/ranges.h>
 
 #include "executor/comm/parameter_server/server/process.h"
+#include "executor/comm/rendezvous/loss_watch.h"
 
 namespace reckon {
 
 ServerReport ParameterServer::run() {
+  const LossWatch watch(membership_, [this] {
+    if (const auto loss = membership_.loss()) state_.fail(loss->what(), loss->peers());
+    wake();
+  });
   try {
     accept_until_done();
   } catch (const std::exception& error) {
     state_.fail(error.what(), {});
   }
   listener_.reset();
-  // Threads that wait for a message read its end, see the failure and pass it on.
-  for (Connection& c : connections_) ::shutdown(c.channel.socket().fd(), SHUT_RD);
+  // Threads that wait for a message read its end, see the failure and pass it on; those that send
+  // to a lost rank, which takes nothing, end.
+  const auto loss = membership_.loss();
+  const auto is_lost = [&](std::uint32_t rank) {
+    return loss && std::ranges::count(loss->peers(), int(rank)) > 0;
+  };
+  for (Connection& c : connections_)
+    ::shutdown(c.channel.socket().fd(), is_lost(c.peer.rank) ? SHUT_RDWR : SHUT_RD);
   for (Connection& c : connections_) c.thread.join();
   if (const auto failure = state_.failure()) throw CommError(failure->what, failure->peers);
   return state_.report();
@@ -124,9 +135,8 @@ int ParameterServer::greet(Connection& connection) {
   return hello.worker;
 }
 
-ServerReport run_parameter_server(const Membership& membership, const std::string& job_name,
-                                  int server, const ServerJob& job, Socket listener,
-                                  Seconds timeout) {
+ServerReport run_parameter_server(Membership& membership, const std::string& job_name, int server,
+                                  const ServerJob& job, Socket listener, Seconds timeout) {
   return ParameterServer(membership, job_name, server, job, std::move(listener), timeout).run();
 }
 

@@ -10,8 +10,7 @@ namespace reckon {
 /// take data. Throws CommError when a worker is lost, hangs or breaks the protocol (the other
 /// workers are told why); strangers, who do not know the job's secret, are turned away without
 /// effect.
-ServerReport run_parameter_server(const Membership& membership, const std::string& job_name,
-                                  int server, const ServerJob& job, Socket listener,
-                                  Seconds timeout);
+ServerReport run_parameter_server(Membership& membership, const std::string& job_name, int server,
+                                  const ServerJob& job, Socket listener, Seconds timeout);
 
 }  // namespace reckon

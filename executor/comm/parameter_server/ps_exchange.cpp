@@ -18,8 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 class PsExchange final : public GradientExchange {
  public:
-  PsExchange(const Membership& membership, const std::string& job_name, ServerJob job,
-             Seconds timeout)
+  PsExchange(Membership& membership, const std::string& job_name, ServerJob job, Seconds timeout)
       : rank_(membership.rank()), job_(std::move(job)) {
     for (int s = 0; s < job_.keys.servers(); ++s)
       links_.push_back(std::make_unique<ServerLink>(membership, job_name, job_, s, timeout));
@@ -252,7 +251,7 @@ void PsExchange::take_final_values() {
 }
 }  // namespace
 
-std::unique_ptr<GradientExchange> make_ps_exchange(const Membership& membership,
+std::unique_ptr<GradientExchange> make_ps_exchange(Membership& membership,
                                                    const std::string& job_name, ServerJob job,
                                                    Seconds timeout) {
   return std::make_unique<PsExchange>(membership, job_name, std::move(job), timeout);

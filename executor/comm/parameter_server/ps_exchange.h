@@ -14,7 +14,7 @@ namespace reckon {
 /// workers: the parameters are the bits of an all-reduce of the same world size, for the servers
 /// add in the order of the ranks. With backup workers or asynchronous: they depend on timing. The
 /// gradient is not clipped: no server sees its norm.
-std::unique_ptr<GradientExchange> make_ps_exchange(const Membership& membership,
+std::unique_ptr<GradientExchange> make_ps_exchange(Membership& membership,
                                                    const std::string& job_name, ServerJob job,
                                                    Seconds timeout);
 

@@ -138,18 +138,17 @@ void Coordinator::handle(Connection& from, const Message& message) {
   FieldReader fields{message.payload};
   if (kind == RendezvousMessage::set) {
     const std::string key = fields.text(), value = fields.text();
-    const auto bytes = bytes_of(value);
-    store_[key] = {bytes.begin(), bytes.end()};
+    store_[key] = value;
     for (Connection& c : connections_)
-      if (std::erase(c.awaits, key) > 0) reply(c, RendezvousMessage::value, bytes);
+      if (c.awaits == key) give_value(c, key, value);
     reply(from, RendezvousMessage::stored, std::string());
   } else if (kind == RendezvousMessage::get) {
     const std::string key = fields.text();
     const auto found = store_.find(key);
     if (found == store_.end())
-      from.awaits.push_back(key);
+      from.awaits = key;
     else
-      reply(from, RendezvousMessage::value, found->second);
+      give_value(from, key, found->second);
   } else if (kind == RendezvousMessage::ask_blame) {
     constexpr std::int64_t kMostMilliseconds = 3'600'000;
     const auto wait = std::clamp<std::int64_t>(fields.number(), 0, kMostMilliseconds);
@@ -162,6 +161,13 @@ void Coordinator::handle(Connection& from, const Message& message) {
   } else {
     throw WireError("a message that only the coordinator sends");
   }
+}
+
+void Coordinator::give_value(Connection& to, const std::string& key, const std::string& value) {
+  to.awaits.reset();
+  FieldWriter fields;
+  fields.text(key).text(value);
+  reply(to, RendezvousMessage::value, fields.bytes());
 }
 
 void Coordinator::refuse(Connection& from, RendezvousMessage kind, const std::string& why) {

@@ -20,7 +20,7 @@ enum class RendezvousMessage : std::uint16_t {
   failed,     // text; the deadline has passed
   set,
   get,
-  value,
+  value,  // its key and it
   ask_blame,
   lost,    // ranks that are lost or hang; sent to all, once
   nobody,  // answer to ask_blame
@@ -37,6 +37,7 @@ inline constexpr std::uint64_t kRendezvousMessageLimit = 1 << 20;
 struct Hello {
   int attempt = 0, size = 0;
   Member member;
+  std::string mark;  // drawn by who says it: containers may share a name and process ids
   std::map<std::string, std::string> settings;
 };
 std::vector<std::byte> encode(const Hello& hello);
@@ -70,10 +71,11 @@ class Coordinator {
     Connecting peer;
     MessageReader reader{kRendezvousMessageLimit};
     std::optional<Member> member;
+    std::string mark;  // Hello::mark
     bool left = false, over = false;
-    std::string cut;                  // what an answer met; "": no end of the connection
-    std::vector<std::string> awaits;  // keys
-    std::optional<Deadline> asks;     // blame: the answer is due
+    std::string cut;                    // what an answer met; "": no end of the connection
+    std::optional<std::string> awaits;  // a key: one is asked for at a time
+    std::optional<Deadline> asks;       // blame: the answer is due
   };
   /// Of a rank, once all are there.
   struct Seat {
@@ -97,6 +99,7 @@ class Coordinator {
   void note_turned_away(const Member& member, const std::string& why,
                         const std::string& if_missing);
   void handle_return(Connection& from, const Return& back);
+  void give_value(Connection& to, const std::string& key, const std::string& value);
   void refuse(Connection& from, RendezvousMessage kind, const std::string& why);
   void begin();  // all are there
   void give_up(const std::string& why);
@@ -122,7 +125,7 @@ class Coordinator {
   std::vector<Seat> seats_;               // by rank; empty: not all are there yet
   std::vector<bool> vanished_;            // registered, then gone again, before all were there
   std::vector<std::string> turned_away_;  // why, of those that came and may not take part
-  std::map<std::string, std::vector<std::byte>> store_;
+  std::map<std::string, std::string> store_;
   std::optional<std::vector<int>> lost_;
   bool begun_ = false, stopped_ = false;
   std::optional<Deadline> closing_;  // rank 0 is done: until the others are, or then

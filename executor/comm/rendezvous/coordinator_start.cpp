@@ -64,8 +64,7 @@ void Coordinator::handle_hello(Connection& from, const Hello& hello) {
     return refuse(from, refusal->kind, refusal->why);
   }
   Connection*& seat = by_rank_[std::size_t(m.rank)];
-  const bool again = seat != nullptr && !begun_ && seat->member->process == m.process &&
-                     seat->member->host == m.host;
+  const bool again = seat != nullptr && !begun_ && seat->mark == hello.mark;
   if (again) {  // the network cut its connection, whose end has not come here
     seat->member.reset();
     std::exchange(seat, nullptr)->over = true;
@@ -87,6 +86,7 @@ void Coordinator::handle_hello(Connection& from, const Hello& hello) {
   turned_away_[std::size_t(m.rank)].clear();
   seat = &from;
   from.member = m;
+  from.mark = hello.mark;
   const std::string reached_at = from.channel.socket().local().host;
   if (!reached_at.empty() && !is_loopback(reached_at)) nonlocal_address_ = reached_at;
   if (std::ranges::find(by_rank_, nullptr) == by_rank_.end()) begin();

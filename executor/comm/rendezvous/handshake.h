@@ -27,7 +27,7 @@ namespace reckon {
 /// Of all that processes of a job say to each other. 1: reckon without a secret; 2: without a proof
 /// on Gloo's connections; 3: without a way back for a rank whose connection was cut; 4: without the
 /// settings of a rank's start.
-inline constexpr std::uint16_t kProtocolVersion = 5;
+inline constexpr std::uint16_t kProtocolVersion = 6;
 inline constexpr std::uint32_t kProtocolMagic = 0x4e4b4352;  // "RCKN", as all messages begin
 
 /// Who listens.

@@ -1,6 +1,7 @@
 #include "executor/comm/rendezvous/identity_slurm.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace reckon {
 
@@ -38,6 +39,33 @@ std::optional<std::string> first_slurm_node(std::string_view list) {
   }
   if (name.empty()) return std::nullopt;
   return name;
+}
+
+std::optional<int> slurm_tasks_on_node(std::string_view list, int node) {
+  const auto take_number = [&list]() -> std::optional<int> {
+    int value = 0;
+    const auto [end, error] = std::from_chars(list.data(), list.data() + list.size(), value);
+    if (error != std::errc() || value < 1) return std::nullopt;
+    list.remove_prefix(static_cast<std::size_t>(end - list.data()));
+    return value;
+  };
+  const auto skip = [&list](std::string_view text) {
+    if (!list.starts_with(text)) return false;
+    list.remove_prefix(text.size());
+    return true;
+  };
+  do {
+    const auto tasks = take_number();
+    std::optional<int> nodes = 1;
+    if (tasks && skip("(x")) {
+      nodes = take_number();
+      if (!skip(")")) return std::nullopt;
+    }
+    if (!tasks || !nodes) return std::nullopt;
+    if (node < *nodes) return tasks;
+    node -= *nodes;
+  } while (skip(","));
+  return std::nullopt;
 }
 
 std::uint16_t slurm_meeting_port(std::int64_t job, std::int64_t step) {

@@ -26,11 +26,16 @@ bool is_numeric(const std::string& host) {
          inet_pton(AF_INET6, host.c_str(), address.data()) == 1;
 }
 
+/// For another program at the master's port to go.
+Deadline patience_with_another(const RendezvousOptions& options) {
+  constexpr double kShare = 0.25;
+  return Deadline::after(options.deadline * kShare);
+}
+
 /// The process of the attempt before may still be on its way out.
 Deadline patience_with_before(const RendezvousOptions& options) {
-  constexpr double kShare = 0.25;
   const bool restarted = options.attempt > 0 || options.restarted;
-  return Deadline::after(restarted ? options.deadline * kShare : Seconds{});
+  return restarted ? patience_with_another(options) : Deadline::after(Seconds{});
 }
 
 /// An address is listened at; a name may mean another address here than elsewhere (127.0.1.1 in
@@ -122,9 +127,10 @@ void Membership::say_waiting(const std::string& what, Deadline deadline) {
     options_.waiting(fmt::format("{}, trying for another {:.0f} s", what, deadline.left().count()));
 }
 
-/// Until the deadline; less where another program listens there, which may be the attempt before.
+/// Until the deadline; less where another program listens there and closes each connection: it may
+/// be the attempt before, or a proxy in front of a rank 0 that is not up yet.
 void Membership::find_master(Deadline deadline) {
-  const Deadline patience = patience_with_before(options_);
+  const Deadline patience = patience_with_another(options_);
   constexpr Seconds kPause = 100ms, kAlmost = 250ms;  // connect_to() ends a little sooner
   while (true) {
     try {
@@ -153,6 +159,7 @@ Message Membership::say_hello(Deadline deadline) {
   if (!coordinator_) find_master(deadline);
   const std::string own = coordinator_ ? place_of_master().host : master_->socket().local().host;
   Hello hello{.attempt = options_.attempt, .size = options_.size, .settings = options_.settings};
+  hello.mark.assign(reinterpret_cast<const char*>(mark_.data()), mark_.size());
   hello.member = {.rank = options_.rank,
                   .role = options_.role,
                   .address = {options_.address.empty() ? own : options_.address, options_.port},

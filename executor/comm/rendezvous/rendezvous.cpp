@@ -67,6 +67,15 @@ bool Membership::knows_loss() {
   return lost_.has_value();
 }
 
+std::optional<CommError> Membership::loss() {
+  const std::lock_guard lock(mutex_);
+  if (!lost_) return std::nullopt;
+  std::vector<std::string> names;
+  for (const int rank : *lost_) names.push_back(name_of(rank));
+  return CommError(
+      fmt::format("{} {} lost", fmt::join(names, ", "), names.size() == 1 ? "is" : "are"), *lost_);
+}
+
 /// Until a rank is lost: what comes while nobody has asked is the news of that, the end of rank 0,
 /// or a cut. Who has asked holds the mutex until the answer is read.
 void Membership::watch() {
@@ -139,11 +148,13 @@ bool Membership::try_to_come_back() {
   return true;
 }
 
-/// The answer of that kind; nullopt: a rank is lost. What was asked on a connection that the
-/// network cut is asked again, so it must do no harm twice. The caller holds the mutex.
+/// The answer of that kind; nullopt: a rank is lost. `fits`: it is not that to a question whose
+/// deadline has passed. What was asked on a connection that the network cut is asked again, so it
+/// must do no harm twice. The caller holds the mutex.
 std::optional<Message> Membership::ask(RendezvousMessage question,
                                        std::span<const std::byte> payload, RendezvousMessage answer,
-                                       Deadline deadline) {
+                                       Deadline deadline,
+                                       const std::function<bool(const Message&)>& fits) {
   while (true) {
     const Seconds whole = deadline.left();
     // A broken connection may still hold the news of a loss: read on after a failed send.
@@ -156,7 +167,8 @@ std::optional<Message> Membership::ask(RendezvousMessage question,
     try {
       while (!lost_) {
         Message message = next_message(deadline);
-        if (RendezvousMessage(message.head.kind) == answer) return message;
+        if (RendezvousMessage(message.head.kind) == answer && (!fits || fits(message)))
+          return message;
       }
       return std::nullopt;
     } catch (const SocketError& error) {
@@ -188,8 +200,17 @@ std::vector<std::byte> Membership::get(const std::string& key, Deadline deadline
   FieldWriter fields;
   fields.text(key);
   try {
-    auto message = ask(RendezvousMessage::get, fields.bytes(), RendezvousMessage::value, deadline);
-    if (message) return std::move(message->payload);
+    const auto is_of_key = [&](const Message& message) {
+      return FieldReader(message.payload).text() == key;
+    };
+    if (const auto message = ask(RendezvousMessage::get, fields.bytes(), RendezvousMessage::value,
+                                 deadline, is_of_key)) {
+      FieldReader answer(message->payload);
+      answer.text();  // the key
+      const std::string value = answer.text();
+      const auto bytes = std::as_bytes(std::span(value));
+      return {bytes.begin(), bytes.end()};
+    }
   } catch (const SocketError& error) {
     if (error.kind == SocketError::Kind::timeout)
       throw CommError(fmt::format("nobody has set '{}' in time", key));

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "executor/comm/crypto.h"
 #include "executor/comm/errors.h"
 #include "executor/comm/rendezvous/job_secret.h"
 #include "executor/comm/socket.h"
@@ -128,6 +129,8 @@ class Membership {
   void on_loss(std::function<void()> act);
   /// A rank is lost, as far as this one has been told.
   bool knows_loss();
+  /// "rank 3 (worker on node7, process 4242) is lost"; nullopt: this one knows of none.
+  std::optional<CommError> loss();
   /// A number for each thing that the ranks build together, in the same order: 0, 1, ...
   int next_number() { return next_number_++; }
 
@@ -141,7 +144,8 @@ class Membership {
   HostPort place_of_master() const;
   Channel connect_to_master(Deadline deadline) const;
   std::optional<Message> ask(RendezvousMessage question, std::span<const std::byte> payload,
-                             RendezvousMessage answer, Deadline deadline);
+                             RendezvousMessage answer, Deadline deadline,
+                             const std::function<bool(const Message&)>& fits = {});
   bool come_back();
   bool try_to_come_back();
   void send(RendezvousMessage kind, std::span<const std::byte> payload, Deadline deadline);
@@ -156,7 +160,8 @@ class Membership {
   std::mutex mutex_;                          // of the connection
   std::optional<Channel> master_;
   std::vector<Member> members_;
-  std::string token_;  // shown to come back
+  const Nonce mark_ = random_nonce();  // of this object alone
+  std::string token_;                  // shown to come back
   WaitingWords words_;
   std::string last_word_;  // of rank 0, or of a connection to it, before all were there
   int next_number_ = 0;

@@ -42,6 +42,7 @@ std::vector<std::byte> encode(const Hello& hello) {
   FieldWriter fields;
   fields.number(hello.attempt).number(hello.size);
   write(fields, hello.member);
+  fields.text(hello.mark);
   fields.number(std::int64_t(hello.settings.size()));
   for (const auto& [name, value] : hello.settings) fields.text(name).text(value);
   return bytes_taken(fields);
@@ -52,6 +53,7 @@ Hello decode_hello(std::span<const std::byte> bytes) {
   hello.attempt = small_number(fields);
   hello.size = small_number(fields);
   hello.member = read_member(fields);
+  hello.mark = fields.text();
   const int settings = small_number(fields);
   for (int i = 0; i < settings; ++i) {
     std::string name = fields.text();

@@ -10,6 +10,7 @@
 #include "executor/comm/job.h"
 #include "executor/comm/relay.h"
 #include "executor/comm/rendezvous/coordinator.h"
+#include "executor/comm/server_job.h"
 
 // A rank whose connection to rank 0 is cut while its process lives.
 namespace {
@@ -54,6 +55,7 @@ struct CutJob {
       RendezvousOptions options = local.options;
       options.rank = rank;
       if (rank == 2) options.role = last;
+      if (rank == 2) options.port = of_last.local().port;
       if (rank == 0) options.warn = [this](const std::string& text) { warnings.add(text); };
       if (rank == 1) options.master = relay.address();
       joining[std::size_t(rank)] = std::async(std::launch::async, [this, options] {
@@ -82,6 +84,7 @@ struct CutJob {
 
   Warnings warnings;
   LocalJob local;
+  Socket of_last = listen_on({"127.0.0.1", 0});
   Relay relay;
   std::array<std::promise<void>, 3> told;
   std::array<std::future<void>, 3> losses{told[0].get_future(), told[1].get_future(),
@@ -205,6 +208,32 @@ TEST_CASE("of a job with parameter servers the warning of a cut promises no retu
   job.relay.cut();
   CHECK(job.warnings.say("lost unless it is back at rank 0 within 60 s"));
   CHECK_THAT(job.warnings.all(), !Catch::Contains("may come back"));
+}
+
+TEST_CASE("who waits for a parameter server, and the server, learn that another rank is lost") {
+  CutJob job(Seconds{0.5}, Role::parameter_server);
+  const ServerJob servers = job_for(2, 1, SgdMomentum{});
+  auto server = std::async(std::launch::async, [&] {
+    return run_parameter_server(*job.ranks[2], "reckon", 0, servers, std::move(job.of_last),
+                                kVeryLong);
+  });
+  LinearModel lost(kLayers), left(kLayers);
+  const auto of_lost = make_ps_exchange(*job.ranks[1], "reckon", servers, kVeryLong);
+  const auto of_left = make_ps_exchange(*job.ranks[0], "reckon", servers, kVeryLong);
+  auto starting = std::async(std::launch::async, [&] { of_lost->start(lost.view()); });
+  of_left->start(left.view());
+  starting.get();
+  // Its connection to the server stays, and nothing comes on it.
+  job.relay.pass_on(false);
+  job.relay.cut();
+  left.announce(*of_left);
+  const auto begin = Deadline::Clock::now();
+  CHECK_THROWS_WITH(of_left->finish_step(0, 0.001), Catch::StartsWith("rank 1 ("));
+  CHECK_THROWS_WITH(server.get(), Catch::StartsWith("rank 1 ("));
+  CHECK(Deadline::Clock::now() - begin < 20s);
+  // So it does itself, of rank 0, which does not answer it.
+  lost.announce(*of_lost);
+  CHECK_THROWS_AS(of_lost->finish_step(0, 0.001), CommError);
 }
 
 TEST_CASE("nobody else takes the place of a rank that is cut off") {

@@ -162,3 +162,16 @@ TEST_CASE("steps that share a node have ports of their own, below those that the
     CHECK(*ports->rbegin() < 30000);
   }
 }
+
+TEST_CASE("tasks on a node of a step of Slurm") {
+  for (const auto& [list, node, tasks] :
+       std::vector<std::tuple<std::string, int, int>>{{"8", 0, 8},
+                                                      {"8(x2),4", 0, 8},
+                                                      {"8(x2),4", 1, 8},
+                                                      {"8(x2),4", 2, 4},
+                                                      {"1,2(x10),3", 11, 3}})
+    CHECK(slurm_tasks_on_node(list, node) == tasks);
+  for (const std::string list : {"", "0", "x", "8(x", "8(x)", "8(x0),2", "8(x2", "8;2", "8,"})
+    CHECK(slurm_tasks_on_node(list, 3) == std::nullopt);
+  CHECK(slurm_tasks_on_node("8(x2),4", 3) == std::nullopt);
+}

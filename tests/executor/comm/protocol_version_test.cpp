@@ -59,7 +59,11 @@ TEST_CASE("rank 0 of version 1, which closes, is told apart from one that is not
         receive_all(*one, head, within_seconds());
       }
   });
-  RendezvousOptions options{.secret = JobSecret::random(), .rank = 1, .size = 2, .master = master};
+  RendezvousOptions options{.secret = JobSecret::random(),
+                            .rank = 1,
+                            .size = 2,
+                            .master = master,
+                            .deadline = Seconds{8}};
   std::string message;
   try {
     Membership::join(options);

@@ -144,6 +144,25 @@ TEST_CASE("two processes with the same rank: the second is told of the first") {
   CHECK_THAT(both, Catch::Contains("1 of 3 ranks are missing after 0.6 s: rank 2"));
 }
 
+TEST_CASE("an answer that comes after its deadline is not taken for that to the next question") {
+  LocalJob job(2);
+  RendezvousOptions of_second = job.options;
+  of_second.rank = 1;
+  auto joining = std::async(std::launch::async, [&] { return Membership::join(of_second); });
+  const auto first = Membership::join(job.options, std::move(job.listener));
+  const auto second = joining.get();
+  const auto bytes = [](std::string_view text) {
+    const auto view = std::as_bytes(std::span(text));
+    return std::vector<std::byte>(view.begin(), view.end());
+  };
+  CHECK_THROWS_WITH(second->get("late", Deadline::after(Seconds{0.1})),
+                    Catch::Contains("nobody has set 'late' in time"));
+  first->set("late", bytes("the late one"));  // sent to who has asked
+  first->set("next", bytes("the next one"));
+  CHECK(second->get("next", Deadline::after(Seconds{10})) == bytes("the next one"));
+  CHECK(second->get("late", Deadline::after(Seconds{10})) == bytes("the late one"));
+}
+
 TEST_CASE(
     "a new attempt waits for the old one to give up its port, a late rank of the old is told") {
   LocalJob job(1);

@@ -14,8 +14,8 @@ using Clock = Deadline::Clock;
 constexpr Seconds kForTheVerdict{5};  // the server's own deadline passes first, and it says why
 }  // namespace
 
-ServerLink::ServerLink(const Membership& membership, const std::string& job_name,
-                       const ServerJob& job, int server, Seconds timeout)
+ServerLink::ServerLink(Membership& membership, const std::string& job_name, const ServerJob& job,
+                       int server, Seconds timeout)
     : membership_(membership), job_(job), server_(server), timeout_(timeout) {
   const auto member = std::size_t(job.rank_of_server(server));
   RECKON_CHECK(membership.rank() % job.ranks_of_worker == 0);
@@ -36,6 +36,10 @@ ServerLink::ServerLink(const Membership& membership, const std::string& job_name
     rethrow(error);
   }
   thread_ = std::jthread([this] { serve(); });
+  watch_.emplace(membership, [this] {
+    left_ = true;
+    server_channel_->socket().shutdown();
+  });
 }
 
 ServerLink::~ServerLink() {
@@ -106,8 +110,9 @@ void ServerLink::rethrow(const std::exception& error) {
   } catch (const CommError&) {
     throw;
   } catch (const std::exception&) {
-    // No: then it is lost itself.
+    // No: then it is lost itself, or another rank is.
   }
+  if (const auto loss = left_ ? membership_.loss() : std::nullopt) throw CommError(*loss);
   throw CommError(fmt::format("{}: {}", membership_.name_of(rank), error.what()), {rank});
 }
 

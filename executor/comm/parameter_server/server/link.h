@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "executor/comm/parameter_server/server/protocol.h"
+#include "executor/comm/rendezvous/loss_watch.h"
 #include "executor/comm/rendezvous/rendezvous.h"
 
 namespace reckon {
@@ -28,8 +30,8 @@ class ServerLink {
 
   /// Connects, proves that this is the job's worker, has the server prove itself, and waits to be
   /// welcomed. Throws CommError.
-  ServerLink(const Membership& membership, const std::string& job_name, const ServerJob& job,
-             int server, Seconds timeout);
+  ServerLink(Membership& membership, const std::string& job_name, const ServerJob& job, int server,
+             Seconds timeout);
   ~ServerLink();
   ServerLink(const ServerLink&) = delete;
   ServerLink& operator=(const ServerLink&) = delete;
@@ -70,7 +72,7 @@ class ServerLink {
   MessageHead expect(ServerMessage kind);
   [[noreturn]] void rethrow(const std::exception& error);
 
-  const Membership& membership_;
+  Membership& membership_;
   const ServerJob& job_;
   const int server_;
   const Seconds timeout_;
@@ -82,6 +84,8 @@ class ServerLink {
   std::exception_ptr failed_;
   Times times_;  // of the link's thread, read after wait()
   std::jthread thread_;
+  std::atomic<bool> left_ = false;  // as a rank is lost, though the connection has not ended
+  std::optional<LossWatch> watch_;
 };
 
 }  // namespace reckon

@@ -20,8 +20,8 @@ namespace reckon {
 
 class ParameterServer {
  public:
-  ParameterServer(const Membership& membership, std::string job_name, int index,
-                  const ServerJob& job, Socket listener, Seconds timeout)
+  ParameterServer(Membership& membership, std::string job_name, int index, const ServerJob& job,
+                  Socket listener, Seconds timeout)
       : membership_(membership),
         job_name_(std::move(job_name)),
         job_(job),
@@ -72,7 +72,7 @@ class ParameterServer {
     (void)!write(wake_.fd(), &one, sizeof one);
   }
 
-  const Membership& membership_;
+  Membership& membership_;
   const std::string job_name_;
   const ServerJob& job_;
   const std::uint64_t digest_;
