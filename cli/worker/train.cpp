@@ -79,8 +79,8 @@ std::vector<Option> WorkerOptions::declared() {
       {{"threads", "N", "that compute (the machine's cores, shared by its processes)"},
        whole(job.threads, 1)},
       {{"data-threads", "N",
-        "that read and decode samples ahead (workload.data.threads, else the machine's cores,\n"
-        "                               shared by its processes; 1 where nothing is decoded)"},
+        "that read and decode samples ahead (workload.data.threads, else this process' cores;\n"
+        "                               1 where nothing is decoded or fetched)"},
        whole(job.data_threads, 1)},
       {{"deadline", "DURATION", "until all processes of the job have come (300s)"},
        duration(job.rendezvous_deadline)},

@@ -35,12 +35,15 @@ class Opening {
   Opening(const Opening&) = delete;
   Opening& operator=(const Opening&) = delete;
 
+  const std::shared_ptr<std::atomic<bool>>& reading_ends() const { return state_->reading_ends; }
   DataWatch watch() const {
-    return {
-        .got_on = [state = state_] { state->got_on(); },
-        .stop = [state =
-                     state_] { return !state->over && state->ends_on_request && stop_requested(); },
-        .warn = warn_of_data};
+    return {.got_on = [state = state_] { state->got_on(); },
+            .stop =
+                [state = state_] {
+                  return *state->reading_ends ||
+                         (!state->over && state->ends_on_request && stop_requested());
+                },
+            .warn = warn_of_data};
   }
 
  private:
@@ -58,6 +61,8 @@ class Opening {
 
     const bool ends_on_request;
     std::atomic<bool> over{false};
+    const std::shared_ptr<std::atomic<bool>> reading_ends =
+        std::make_shared<std::atomic<bool>>(false);
     std::mutex mutex;  // of what follows
     ProgressPipe pipe;
     std::chrono::steady_clock::time_point said = std::chrono::steady_clock::now();
@@ -78,6 +83,7 @@ std::optional<JobData> open_data_of(const JobOptions& options, const Job& job,
   const Opening opening(!takes_the_place_of_another(me));
   try {
     JobData data = open_job_data(options, job, opening.watch());
+    data.reading_ends = opening.reading_ends();
     if (me.rank == 0)
       for (const std::string& warning : warnings_of(options, job, data)) warn_of_data(warning);
     return data;

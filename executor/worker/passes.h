@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@ namespace reckon::worker {
 struct JobData {
   std::unique_ptr<DataSource> training;
   std::unique_ptr<DataSource> validation;  // nullptr: the plan makes no evaluation passes
+  /// While it is set a store that does not answer is not asked again (ReadingStopped).
+  std::shared_ptr<std::atomic<bool>> reading_ends = std::make_shared<std::atomic<bool>>(false);
 };
 /// Validation is read whole, not cut at random; folders of classes are numbered by the training
 /// set's names. Throws DataError, with what is wrong with either; ReadingStopped; what a store

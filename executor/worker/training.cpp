@@ -28,6 +28,7 @@
 #include "executor/worker/opened_data.h"
 #include "executor/worker/server.h"
 #include "executor/worker/session.h"
+#include "executor/worker/threads.h"
 #include "sim/base/standard_streams.h"
 #include "sim/cluster/restart.h"
 #include "sim/scenario/restart.h"
@@ -76,20 +77,6 @@ std::unique_ptr<Communicator> ranks_of_own_worker(const PlannedStrategy& strateg
   return peers.subgroup(ranks);
 }
 
-int threads_of(const JobOptions& options) {
-  if (options.threads > 0) return options.threads;
-  const char* sharing = std::getenv("LOCAL_WORLD_SIZE");
-  const int processes = sharing != nullptr ? std::max(1, std::atoi(sharing)) : 1;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / processes);
-}
-
-/// A thread that has nothing to decode and nothing to wait for is enough.
-int loading_threads(const JobOptions& options, const DataSpec& data) {
-  if (options.data_threads > 0) return options.data_threads;
-  if (data.threads) return static_cast<int>(*data.threads);
-  return holds_images(data.format) || is_store_location(data.path) ? threads_of(options) : 1;
-}
-
 /// The largest part of `own` that is at most `wanted` and divides it.
 std::int64_t micro_batch_of(std::int64_t own, std::int64_t wanted) {
   std::int64_t part = std::min(own, wanted);
@@ -104,6 +91,19 @@ struct Prepared {
   const DataSource& source;
   const DataSource* validation;  // nullptr: no evaluation passes
   const std::optional<JobSecret>& secret;
+  std::atomic<bool>& reading_ends;  // JobData::reading_ends
+};
+
+/// Goes before what reads ahead does, which would wait for a store that nobody needs any more.
+class ReadingOfStart {
+ public:
+  explicit ReadingOfStart(std::atomic<bool>& ends) : ends_(ends) {}
+  ~ReadingOfStart() { ends_ = true; }
+  ReadingOfStart(const ReadingOfStart&) = delete;
+  ReadingOfStart& operator=(const ReadingOfStart&) = delete;
+
+ private:
+  std::atomic<bool>& ends_;
 };
 
 /// Of a process that outlives a start of the job.
@@ -161,7 +161,7 @@ int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorklo
     require_shared_output(*peers.communicator, options.out, [&](int rank) {
       return peers.membership->members()[static_cast<std::size_t>(rank)].host;
     });
-  Workers workers(threads_of(options));
+  Workers workers(computing_threads(options));
   const PlannedWorkload& planned = plan.only_job();
   const bool cut = cuts_the_model(job.strategy);
   const RankShare share =
@@ -191,6 +191,7 @@ int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorklo
        .validation = prepared.validation,
        .evaluations = [&](std::int64_t done) { return evaluations_after(planned, done); }},
       prepared.source, *training.exchange, workers, std::move(training.runtime));
+  const ReadingOfStart reading(prepared.reading_ends);
   const ComputeName name =
       compute ? compute->name()
               : ComputeName{.precision = std::string(to_text(held_in(passes.rounding))),
@@ -229,6 +230,7 @@ int train_with(const Peers& peers, const Prepared& prepared, const PlannedWorklo
 /// One start: from meeting the others to the end, or until a peer is lost.
 int train(const Prepared& prepared, const PlannedWorkload& job, const WorkerIdentity& me,
           std::optional<Socket> listener, Stay* stay) {
+  prepared.reading_ends = false;  // that of the start before has ended
   std::optional<EndsOnRequest> waiting;
   if (stay == nullptr && !RunEnvironment::read().supervisor) waiting.emplace();
   const Peers peers =
@@ -305,8 +307,8 @@ int train_as_told(const Prepared& prepared, WorkerIdentity me, std::optional<Soc
   JobOptions options = prepared.options;
   const bool pod = stay.orders.of_a_pod();
   if (pod) options.rendezvous_deadline = std::min(options.rendezvous_deadline, kPodsMeetWithin);
-  const Prepared again{options, prepared.loaded, prepared.source, prepared.validation,
-                       prepared.secret};
+  const Prepared again{options,         prepared.loaded,      prepared.source, prepared.validation,
+                       prepared.secret, prepared.reading_ends};
   std::int64_t attempt = -1;    // none yet
   std::optional<RunLock> lock;  // of a pod while it is rank 0
   for (bool waits = environment.stands_by || pod;; waits = true) {
@@ -368,7 +370,8 @@ int train(const JobOptions& options, const Job& loaded, const WorkerIdentity& me
   }
   std::optional<Socket> listener;
   if (me.rank == 0 && environment.rendezvous) listener.emplace(*environment.rendezvous);
-  const Prepared prepared{options, loaded, *data->training, data->validation.get(), secret};
+  const Prepared prepared{
+      options, loaded, *data->training, data->validation.get(), secret, *data->reading_ends};
   if (environment.orders || orders_file())
     return train_as_told(prepared, me, std::move(listener), environment);
   if (!environment.supervisor) end_at_second_interrupt();

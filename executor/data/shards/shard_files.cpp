@@ -57,8 +57,10 @@ std::optional<NumberRange> next_range(std::string_view pattern) {
     const std::string_view first = pattern.substr(open + 1, dots - open - 1),
                            last = pattern.substr(dots + 2, close - dots - 2);
     if (!number(first, range.first) || !number(last, range.last)) continue;
-    if (first.starts_with('0') || last.starts_with('0'))
-      range.digits = std::max(first.size(), last.size());
+    const auto padded = [](std::string_view text) {
+      return text.size() > 1 && text.starts_with('0');
+    };
+    if (padded(first) || padded(last)) range.digits = std::max(first.size(), last.size());
     if (range.first > range.last) std::swap(range.first, range.last);
     return range;
   }

@@ -8,12 +8,22 @@
 
 namespace reckon {
 
+namespace {
+std::int64_t rounded_up(std::int64_t count, std::int64_t of) { return (count + of - 1) / of; }
+
+/// As many batches as asked for, of which all threads together need some at a time.
+std::size_t batches_ahead(const LoaderOptions& options) {
+  const std::int64_t at_once = rounded_up(options.threads, options.micro_batch);
+  return static_cast<std::size_t>(options.prefetch - 1 + at_once);
+}
+}  // namespace
+
 DataLoader::DataLoader(const DataSource& source, const SampleFormat& format, LoaderOptions options)
     : source_(source),
       options_(options),
       batches_of_step_(options.own / options.micro_batch),
-      part_((options.micro_batch + options.threads - 1) / options.threads),
-      slots_(static_cast<std::size_t>(options.prefetch) + 1),
+      part_(rounded_up(options.micro_batch, options.threads)),
+      slots_(batches_ahead(options) + 1),
       next_to_fill_{options.first_step * batches_of_step_, 0},
       next_to_give_(next_to_fill_.batch) {
   RECKON_CHECK(options.own % options.micro_batch == 0);

@@ -21,7 +21,7 @@ struct LoaderOptions {
   std::int64_t micro_batch = 1;  // divides own
   std::int64_t first_step = 0;   // to begin at: a resumed run continues at its exact sample
   int threads = 1;
-  int prefetch = 3;  // batches ready or in work
+  int prefetch = 3;  // batches ready or in work; more where they are too small for all threads
 };
 
 /// Batches in order, read ahead by threads, which share the samples of each.

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "executor/data/data_files.h"
 
 // Which files are shards, and what is told of those that are not.
@@ -155,4 +157,15 @@ TEST_CASE("an archive in which a sample's files stand apart says how to make one
              {"x.tar: at byte 2560: the files of 2 samples do not follow each other, the first is "
               "000: its class is at byte 512\n",
               "tar --sort=name"});
+}
+
+TEST_CASE(
+    "numbers in braces have the zeros that they are written with, and one 0 is none of them") {
+  const Folder folder("zeros");
+  const std::string shard = tar_of_one(folder);
+  for (int k = 0; k <= 10; ++k) folder.write(fmt::format("plain/{}.tar", k), shard);
+  for (int k = 0; k <= 10; ++k) folder.write(fmt::format("padded/{:03}.tar", k), shard);
+  CHECK(opened(tars(folder.path / "plain/{0..10}.tar"), of_three())->samples() == 11);
+  CHECK(opened(tars(folder.path / "padded/{000..010}.tar"), of_three())->samples() == 11);
+  CHECK(opened(tars(folder.path / "padded/{000..10}.tar"), of_three())->samples() == 11);
 }

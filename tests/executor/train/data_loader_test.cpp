@@ -140,3 +140,11 @@ TEST_CASE("all threads read one batch, where no other is asked for") {
                     {.global_batch = 4, .own = 4, .micro_batch = 4, .threads = 4, .prefetch = 1});
   CHECK_NOTHROW(loader.next());
 }
+
+TEST_CASE("more threads than a batch has samples read as many batches as they need") {
+  const WaitingSource source(12);
+  const SampleFormat format{.inputs = {{{1}, {}}}};
+  DataLoader loader(source, format,
+                    {.global_batch = 2, .own = 2, .micro_batch = 2, .threads = 12, .prefetch = 1});
+  CHECK_NOTHROW(loader.next());
+}

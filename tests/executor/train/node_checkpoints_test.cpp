@@ -136,6 +136,15 @@ TEST_CASE("nodes' checkpoints of other settings stay until these are accepted") 
   CHECK(list_sets(job.node(0)).empty());
 }
 
+TEST_CASE("nodes' checkpoints of other settings are of no matter where the storage is further") {
+  const Scratch scratch(memory_directory());
+  NodesJob job{.root = scratch.path(), .recipe = {{"data_files", "12 samples"}}};
+  job.save({10});
+  job.recipe[0].value = "9 samples";  // as accepted while that node was away
+  CHECK(job.recovered(11) == -1);
+  CHECK(list_sets(job.node(0)).empty());
+}
+
 TEST_CASE("a checkpoint of which a part is missing is none, and the one before it is there") {
   const Scratch scratch(memory_directory());
   const NodesJob job{.root = scratch.path()};
