@@ -104,10 +104,10 @@ void NodeCheckpoints::require_own_recipe(const ShardHeader& header) const {
         set_directory(options_.directory, header.step).string(), to_text(changes)));
 }
 
-std::vector<NodeCheckpoints::Part> NodeCheckpoints::own_parts() const {
+std::vector<NodeCheckpoints::Part> NodeCheckpoints::own_parts(std::int64_t least) const {
   std::vector<Part> parts;
   for (const CheckpointSet& set : list_sets(options_.directory))
-    for (int rank = 0; rank < ranks_.size(); ++rank) {
+    for (int rank = 0; set.step >= least && rank < ranks_.size(); ++rank) {
       const fs::path file = shard_file(set.directory, rank);
       std::error_code ignored;
       if (!fs::exists(file, ignored)) continue;
@@ -126,9 +126,9 @@ std::vector<NodeCheckpoints::Part> NodeCheckpoints::own_parts() const {
 }
 
 /// Every rank learns what all nodes hold.
-std::vector<NodeCheckpoints::Part> NodeCheckpoints::parts_of_all() {
+std::vector<NodeCheckpoints::Part> NodeCheckpoints::parts_of_all(std::int64_t least) {
   static_assert(std::is_trivially_copyable_v<Part>);
-  const std::vector<Part> own = own_parts();
+  const std::vector<Part> own = own_parts(least);
   std::vector<Part> all;
   for (int rank = 0; rank < ranks_.size(); ++rank) {
     auto count = std::int64_t(own.size());
@@ -142,10 +142,9 @@ std::vector<NodeCheckpoints::Part> NodeCheckpoints::parts_of_all() {
 }
 
 std::optional<NodeCheckpoints::Version> NodeCheckpoints::newest_complete(
-    const std::vector<Part>& parts, std::int64_t least) const {
+    const std::vector<Part>& parts) const {
   std::set<Version> versions;
-  for (const Part& part : parts)
-    if (part.step >= least) versions.insert({part.step, part.attempt});
+  for (const Part& part : parts) versions.insert({part.step, part.attempt});
   for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
     const auto holders = holders_of(parts, *version);
     if (std::ranges::count(holders, -1) == 0) return *version;
@@ -177,9 +176,9 @@ bool NodeCheckpoints::is_whole(std::int64_t step, std::int64_t rank) const {
 }
 
 std::optional<std::int64_t> NodeCheckpoints::recover(std::int64_t least) {
-  std::vector<Part> parts = parts_of_all();
+  std::vector<Part> parts = parts_of_all(least);
   for (;;) {
-    const auto version = newest_complete(parts, least);
+    const auto version = newest_complete(parts);
     if (!version) return std::nullopt;
     const std::vector<std::int64_t> holders = holders_of(parts, *version);
     std::vector<std::int64_t> damaged(holders.size());

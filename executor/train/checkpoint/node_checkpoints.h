@@ -84,9 +84,9 @@ class NodeCheckpoints {
     std::int64_t step = 0, attempt = 0;
     friend auto operator<=>(const Version&, const Version&) = default;
   };
-  std::vector<Part> own_parts() const;
-  std::vector<Part> parts_of_all();
-  std::optional<Version> newest_complete(const std::vector<Part>& parts, std::int64_t least) const;
+  std::vector<Part> own_parts(std::int64_t least) const;
+  std::vector<Part> parts_of_all(std::int64_t least);
+  std::optional<Version> newest_complete(const std::vector<Part>& parts) const;
   std::vector<std::int64_t> holders_of(const std::vector<Part>& parts, Version version) const;
   bool is_whole(std::int64_t step, std::int64_t rank) const;
   void fetch(std::int64_t step, const std::vector<std::int64_t>& holders);
