@@ -81,7 +81,14 @@ int ClusterCommand::watch(const RunOptions& options, RunLease& lease, const std:
   const Kubectl kubectl = lease.kubectl();
   Replanner replanner(options, {how.deadline, budget_},
                       runs_in_cluster(options, how.state.run, kubectl), *catalog_, display);
-  DecidedPlan next([this](const auto& changes) { return decided(changes); }, kubectl, display);
+  DecidedPlan next(
+      [&](const auto& changes) {
+        if (!replanner.files_are_as_begun())
+          throw std::runtime_error(makes_.files.front() +
+                                   " makes another plan now than the run has");
+        return decided(changes);
+      },
+      kubectl, display);
   std::string table;
   KubernetesObserver observer;
   observer.ranks = [&](const std::vector<RankStatus>& ranks) {

@@ -53,6 +53,13 @@ void add_then(DecisionRecord& d, const planner::RunOutlook& then) {
 /// All in one place: what was measured counts for what is to come here.
 OwnRun this_run(const Plan& plan) { return own_question(plan, "here"); }
 
+/// Of the plan that the options make by the files as they are now; "": they make none.
+std::string digest_made_of(const RunOptions& options, const LoadedCatalog& catalog) {
+  auto loaded = load_run(options, catalog);
+  return loaded ? artifact_digest(artifact_of(std::move(*loaded), options.files.front(), options))
+                : "";
+}
+
 /// The plan is another now than the one that the decision changed.
 void tell_forgotten(const DecisionRecord& decision, const RunOptions& options) {
   const auto given = [&](const std::string& change) {
@@ -72,11 +79,6 @@ void tell_forgotten(const DecisionRecord& decision, const RunOptions& options) {
 
 RunOptions as_decided(RunOptions options, const LoadedCatalog& catalog) {
   if (!options.resume) return options;
-  const std::string& file = options.files.front();
-  const auto digest = [&]() -> std::string {
-    auto loaded = load_run(options, catalog);
-    return loaded ? artifact_digest(artifact_of(std::move(*loaded), file, options)) : "";
-  };
   const auto loaded = load_run(options, catalog);
   if (!loaded) return options;  // told when it is loaded again
   const auto records = directory_of(options, loaded->plan).measurements();
@@ -87,12 +89,22 @@ RunOptions as_decided(RunOptions options, const LoadedCatalog& catalog) {
   std::string now;
   for (const DecisionRecord& decision : measured->decisions) {
     if (!decision.applied) continue;
-    if (now.empty()) now = digest();
+    if (now.empty()) now = digest_made_of(options, catalog);
     if (decision.planned_digest != now) {
       tell_forgotten(decision, options);
       continue;
     }
-    options.overrides = joined(std::move(options.overrides), decision.changes);
+    RunOptions changed = options;
+    changed.overrides = joined(std::move(changed.overrides), decision.changes);
+    const auto made = load_run(changed, catalog);
+    if (!made || !not_trained_here({.plan = made->plan}, "").empty()) {
+      print_error(
+          fmt::format("reckon: warning: the run cannot go on with {} here: it goes on as "
+                      "it was before that\n",
+                      decision.what));
+      continue;
+    }
+    options = std::move(changed);
     now.clear();
   }
   return options;
@@ -103,11 +115,13 @@ struct Replanner::Search {
   RunOptions options;
   const RunsAt& at;
   const LoadedCatalog& catalog;
+  std::string made_digest;  // Replanner::made_digest_
   std::optional<ProcessorRates> rates;
   std::filesystem::path records;     // of the run
   std::optional<StartTimes> starts;  // by them; read once
   std::vector<OwnRun> seen;  // the last: of the plan in force, whose modelled step run() finds
   planner::RemedyQuestion question;
+  bool files_changed = false;
 
   Plan there(Plan plan) const {
     if (at.this_machine) run_here(plan, catalog.operations, true, rates ? &*rates : nullptr);
@@ -131,6 +145,8 @@ struct Replanner::Search {
 
   /// Nothing where the plan cannot be made again.
   Found run(const std::stop_token& stop) {
+    files_changed = digest_made_of(options, catalog) != made_digest;
+    if (files_changed) return std::nullopt;
     auto loaded = load_run(options, catalog);
     if (!loaded) return std::nullopt;
     if (!starts) {  // records that are damaged are told where the run begins
@@ -154,7 +170,7 @@ struct Replanner::Search {
 RunsAt runs_here(std::span<const std::string> arguments) {
   RunsAt at;
   at.has_nodes = [](const Plan&, const Plan&) { return true; };
-  at.trains = [](const Plan& plan) { return cannot_train(plan).empty(); };
+  at.trains = [](const Plan& plan) { return not_trained_here({.plan = plan}, "").empty(); };
   at.nodes = [](const Scenario& scenario, const Plan&) { return planner::nodes_of_run(scenario); };
   at.command = [arguments](std::span<const std::string> changes) {
     std::vector<std::string> words{"--resume"};
@@ -181,12 +197,26 @@ void Replanner::begin(const RunOptions& options, const RunArtifact& bound,
   directory_ = directory;
   first_step_.reset();
   told_.reset();
+  if (watches(asked_, limits_) && !bound_.container)
+    made_digest_ = digest_made_of(options, catalog_);
   if (watches(asked_, limits_) && at_.this_machine && !rates_ && computes_on_processors(bound.plan))
     if (const auto machine = MachineStore::open()) rates_ = machine->rates();
 }
 
 std::string Replanner::reason() const {
   return taken_ ? "goes on with " + taken_->what : std::string();
+}
+
+bool Replanner::files_are_as_begun() const {
+  return digest_made_of(options_, catalog_) == made_digest_;
+}
+
+void Replanner::tell_files_changed() {
+  if (std::exchange(told_files_, true)) return;
+  display_.line(
+      fmt::format("{} makes another plan by now than the run has: until it makes that "
+                  "again the run stays as it is",
+                  options_.files.front()));
 }
 
 std::vector<std::string> Replanner::take() {
@@ -199,7 +229,7 @@ bool Replanner::has_measured(const RunStatus& status) {
 }
 
 void Replanner::look(const RunStatus& status) {
-  if (!watches(asked_, limits_) || bound_.container || taken_) return;
+  if (!watches(asked_, limits_) || bound_.container || taken_ || ended_) return;
   if (search_.valid()) {
     if (search_.wait_for(std::chrono::seconds(0)) == std::future_status::ready)
       decide(status, search_.get());
@@ -218,9 +248,9 @@ void Replanner::start_search(const RunStatus& status) {
   now.step = status.estimate.step;
   std::optional<StartTimes> starts;
   if (latest_) starts = latest_->starts;
-  latest_ =
-      std::make_shared<Search>(Search{options_, at_, catalog_, rates_, directory_.measurements(),
-                                      std::move(starts), seen_, planner::RemedyQuestion{}});
+  latest_ = std::make_shared<Search>(Search{options_, at_, catalog_, made_digest_, rates_,
+                                            directory_.measurements(), std::move(starts), seen_,
+                                            planner::RemedyQuestion{}});
   latest_->seen.push_back(now);
   latest_->question.limits = limits_;
   latest_->question.so_far = {.steps_left = status.steps - status.steps_done,
@@ -242,6 +272,7 @@ void Replanner::decide(const RunStatus& status, Found found) {
   // A search costs the job something: not more than a tenth of its time.
   constexpr Clock::duration kShortest = std::chrono::seconds(10);
   next_search_ = Clock::now() + std::max(kShortest, 9 * (Clock::now() - searched_));
+  if (latest_->files_changed) return tell_files_changed();
   const LiveEstimate& e = status.estimate;
   const planner::RunOutlook kept = planner::outlook_of(e.times, e.costs, limits_);
   if (kept.miss < planner::kMissedFrom) return;

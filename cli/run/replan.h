@@ -64,6 +64,11 @@ class Replanner {
   const DecisionRecord& taken() const { return taken_.value(); }
   /// What is changed; the run then begins another part.
   std::vector<std::string> take();
+  /// Whether the options that made the plan in force make it by the files as they are now: somebody
+  /// may have changed these for another run.
+  bool files_are_as_begun() const;
+  /// Nothing is looked for any more: what was decided could not be done.
+  void end() { ended_ = true; }
 
  private:
   struct Search;
@@ -77,6 +82,7 @@ class Replanner {
   void keep_in_history(const Plan& plan, const planner::RunOutlook& outlook,
                        const RunStatus& status) const;
   void tell(const RunStatus& status, const DecisionRecord& decision);
+  void tell_files_changed();
 
   const RunOptions& asked_;
   const planner::RunLimits limits_;
@@ -85,7 +91,8 @@ class Replanner {
   Display& display_;
   std::optional<ProcessorRates> rates_;
 
-  RunOptions options_;  // that make the plan in force
+  RunOptions options_;       // that make the plan in force
+  std::string made_digest_;  // of what they made when its part began
   RunArtifact bound_;
   RunDirectory directory_;
   std::vector<OwnRun> seen_;                // steps of the run's earlier plans
@@ -96,6 +103,7 @@ class Replanner {
   std::future<Found> search_;
   Clock::time_point searched_{}, next_search_{};
   std::optional<std::string> told_;
+  bool told_files_ = false, ended_ = false;
   std::optional<DecisionRecord> taken_;
 };
 

@@ -105,6 +105,17 @@ Part make_part(RunOptions options, const LoadedCatalog& catalog) {
   return {std::move(options), std::move(here), std::move(forecast), budget};
 }
 
+/// nullopt: it can't be run here.
+std::optional<Part> part_as_decided(RunOptions options, const LoadedCatalog& catalog) {
+  try {
+    Part part = make_part(std::move(options), catalog);
+    if (part.forecast.feasible) return part;
+  } catch (const WrongInput&) {
+    // It was when it was found: a file or this machine is another now.
+  }
+  return std::nullopt;
+}
+
 /// Starts the part and watches it to its end, or until it is to go on otherwise.
 /// `begins`: is called when it has begun.
 RunEnd run_part(const Part& part, LocalRunOptions run, Replanner& replanner, Display& display,
@@ -176,11 +187,17 @@ int run_on_this_machine(const RunOptions& options, std::span<const std::string> 
     if (!run.resume) keep(record_of(part.plan(), part.forecast, utc_now()));
   });
   while (goes_on(end, replanner)) {
+    const bool as_begun = replanner.files_are_as_begun();
     display.line("the run " + replanner.reason());
     RunOptions next = part.options;
-    next.resume = true;
+    part.options.resume = next.resume = true;
     std::ranges::move(replanner.take(), std::back_inserter(next.overrides));
-    part = make_part(std::move(next), catalog);
+    if (auto other = as_begun ? part_as_decided(std::move(next), catalog) : std::nullopt) {
+      part = std::move(*other);
+    } else {
+      display.line("that plan cannot be made any more: the run goes on as it was");
+      replanner.end();
+    }
     run = run_options(part.options, part.here.artifact, part.forecast);
     end = run_part(part, run, replanner, display, metrics.get());
   }

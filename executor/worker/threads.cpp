@@ -26,8 +26,7 @@ int slurm_tasks_here() {
 int cores_of_process() {
   const int all = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   cpu_set_t allowed;
-  const int cores =
-      sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : all;
+  const int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : all;
   int sharing = number_in("LOCAL_WORLD_SIZE");
   if (sharing <= 0) sharing = cores < all ? 1 : slurm_tasks_here();
   return std::max(1, cores / sharing);

@@ -158,6 +158,23 @@ TEST_CASE("a run that will be late says what helps, and --replan auto goes on so
     CHECK(contains(another.errors(),
                    "the run went on with " + decision.what + ", of a plan with other settings"));
   }
+  SECTION("auto: a file that was changed for another run is not taken for this run's") {
+    BackgroundJob job(w, "job.yaml", "run", "--deadline 15000s --replan auto" + kLateOptions,
+                      worker);
+    REQUIRE(job.wait_for([&] { return !job.workers().empty(); }));
+    const auto held = job.workers();
+    for (const pid_t one : held) ::kill(one, SIGSTOP);
+    w.write("job.yaml", late_job(3));
+    for (const pid_t one : held) ::kill(one, SIGCONT);
+    const std::string word = "job.yaml makes another plan by now than the run has";
+    REQUIRE(job.wait_for([&] { return contains(job.errors(), word); }));
+    CHECK(late_records(w, "run").decisions.empty());
+    w.write("job.yaml", late_job(1));
+    REQUIRE(job.wait_for([&] { return has_trained_with(w, 2); }));
+    job.signal(SIGTERM);
+    CHECK(job.code() == 75);
+    CHECK(late_records(w, "run").decisions.size() == 1);
+  }
   SECTION("a limit that nothing helps to keep: no end is recorded of changes that there are not") {
     BackgroundJob job(w, "job.yaml", "run", "--deadline 60s" + kLateOptions, worker);
     REQUIRE(waits_for_decision(w, job, "run"));

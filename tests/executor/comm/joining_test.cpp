@@ -36,7 +36,8 @@ std::string complaint(std::future<std::unique_ptr<Membership>> joining) {
 }
 }  // namespace
 
-TEST_CASE("two members with one rank, and the same process id and machine's name, as in containers") {
+TEST_CASE(
+    "two members with one rank, and the same process id and machine's name, as in containers") {
   Meeting meeting(3, Seconds{1});
   std::future<std::unique_ptr<Membership>> one = meeting.coming(1), other = meeting.coming(1);
   CHECK_THROWS_AS(Membership::join(meeting.options, std::move(meeting.listener)), CommError);
