@@ -129,9 +129,9 @@ class GradientExchange {
   /// sums, so nobody has.
   virtual std::optional<ExchangeTimes> make_up_update() { return std::nullopt; }
   /// Before finish_step(), by all ranks: gradients are `scale` times what they are. Where one of
-  /// any rank's is not finite no rank updates anything (ExchangeTimes::skipped). The optimizer's
-  /// count leaves out `skipped` earlier steps in which that was so. std::logic_error: this kind
-  /// does not.
+  /// any rank's is not finite no rank updates anything (ExchangeTimes::skipped). 0: they are not
+  /// scaled, nor looked at. The optimizer's count leaves out `skipped` earlier steps, in which that
+  /// was so or before which there was none. std::logic_error: this kind does not.
   virtual void scaled_by(double /*scale*/, std::int64_t /*skipped*/) {
     throw std::logic_error("this exchange does not take scaled gradients");
   }

@@ -11,7 +11,7 @@ namespace reckon {
 
 struct GradientScaling {
   double scale = 0;  // factor on the gradients; 0: they are what they are, and are not looked at
-  std::int64_t skipped = 0;  // steps that updated nothing
+  std::int64_t skipped = 0;  // steps that this optimizer did not update in
 
   bool on() const { return scale > 0; }
   /// `squares`: the sum over all ranks' gradients. Squares of finite floats do not leave a double's

@@ -132,7 +132,8 @@ void GraphRuntime<T>::set_data(std::size_t layer) {
   if (is_loss(op)) pass_.target = batch_.targets[target_of_[layer]];
 }
 
-/// Rows of a table are rounded where they come out, whole numbers that name rows never.
+/// Rows of a table are rounded where they come out; whole numbers that name rows never, nor the
+/// record that these are taken from. Losses, and what adds them up, are numbers of fp32.
 template <class T>
 void GraphRuntime<T>::find_rounded() {
   if (options_.rounding == Rounding::none) return;
@@ -147,11 +148,18 @@ void GraphRuntime<T>::find_rounded() {
     const LayerOp& op = layers[i].layer.op;
     const bool computes = !layers[i].is_exchange();
     p.reads_rounded = computes && p.weights + p.biases > 0 && !is_table(op);
-    p.makes_rounded = !computes || !is_loss(op);
+    const auto& inputs = layers[i].layer.inputs;
+    const auto is_of_loss = [&](LayerId input) { return prepared_[index(input)].of_loss; };
+    p.of_loss =
+        computes && (is_loss(op) || (!inputs.empty() && std::ranges::all_of(inputs, is_of_loss)));
+    p.makes_rounded = !p.of_loss;
     if (p.reads_rounded) most = std::max(most, p.weights + p.biases);
-    if (!computes || !is_table(op)) continue;
-    for (const LayerId input : layers[i].layer.inputs)
-      prepared_[index(input)].makes_rounded = false;
+  }
+  std::vector<bool> names_rows(layers.size());
+  for (std::size_t i = layers.size(); i-- > 0;) {
+    if (names_rows[i]) prepared_[i].makes_rounded = false;
+    if (!names_rows[i] && (layers[i].is_exchange() || !is_table(layers[i].layer.op))) continue;
+    for (const LayerId input : layers[i].layer.inputs) names_rows[index(input)] = true;
   }
   rounded_ = AlignedBuffer<T>(most);
   for (Prepared& p : prepared_) {
@@ -192,7 +200,8 @@ void GraphRuntime<T>::round_results(const Action& action) {
     }
     const auto& inputs = rank_.layers[action.layer].layer.inputs;
     for (std::size_t k = 0; k < inputs.size(); ++k)
-      if (T* gradient = p.late.input_gradients[k]; gradient != nullptr)
+      if (T* gradient = p.late.input_gradients[k];
+          gradient != nullptr && !prepared_[index(inputs[k])].of_loss)
         round(gradient, index(inputs[k]));
   }
 }

@@ -144,6 +144,7 @@ class GraphRuntime {
     std::ptrdiff_t weight = -1, bias = -1;  // first element in the flat buffers; -1: none
     std::size_t weights = 0, biases = 0;    // how many
     bool reads_rounded = false, makes_rounded = false;  // its weights; what it makes
+    bool of_loss = false;                               // a loss, or made of losses alone
   };
   void prepare();
   Crossing crossing_at(std::size_t cut);

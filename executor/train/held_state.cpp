@@ -30,6 +30,7 @@ std::int64_t model_part_of(const ParameterLayout& layout) {
 struct RankOffer {
   std::int64_t needs = 0, holds = 0;          // parts; 0: none
   std::array<std::int64_t, 2> steps{-1, -1};  // done in what it holds; -1: nothing
+  std::int64_t optimizer_began = 0;           // the same on all that hold something
 
   bool has(std::int64_t part, std::int64_t of) const {
     return holds == part && std::ranges::find(steps, of) != steps.end();
@@ -38,16 +39,20 @@ struct RankOffer {
 
 /// As all ranks know it of all. Collective.
 std::vector<RankOffer> offers_of_all(Communicator& peers, const RankOffer& own) {
-  constexpr std::size_t kNumbers = 4;
+  constexpr std::size_t kNumbers = 5;
   const auto ranks = static_cast<std::size_t>(peers.size());
   std::vector<std::int64_t> numbers(kNumbers * ranks);
   const auto of = [&](std::size_t rank) { return std::span(numbers).subspan(kNumbers * rank); };
   const auto mine = of(static_cast<std::size_t>(peers.rank()));
   mine[0] = own.needs, mine[1] = own.holds, mine[2] = own.steps[0], mine[3] = own.steps[1];
+  mine[4] = own.optimizer_began;
   peers.all_reduce(std::span(numbers));
   std::vector<RankOffer> offers;
   for (std::size_t r = 0; r < ranks; ++r)
-    offers.push_back({.needs = of(r)[0], .holds = of(r)[1], .steps = {of(r)[2], of(r)[3]}});
+    offers.push_back({.needs = of(r)[0],
+                      .holds = of(r)[1],
+                      .steps = {of(r)[2], of(r)[3]},
+                      .optimizer_began = of(r)[4]});
   return offers;
 }
 
@@ -110,13 +115,19 @@ HeldState::Tensors HeldState::copies_of(const std::vector<StateTensor>& tensors)
   return copies;
 }
 
-HeldState::HeldState(Trainer& trainer) : part_(model_part_of(trainer.layout())) {
+HeldState::HeldState(Trainer& trainer)
+    : part_(model_part_of(trainer.layout())), optimizer_began_(trainer.optimizer_began()) {
   const auto hold = [&] {
     versions_.push_back({.steps = trainer.updates_done(), .tensors = copies_of(trainer.state())});
   };
   hold();
   statistics_ = copies_of(trainer.statistics());
   statistics_before_ = copies_of(trainer.statistics_before_step());
+  // Whoever gets this version makes the step again, which counts its samples again.
+  for (Tensor& tensor : versions_.front().tensors)
+    if (const auto before = std::ranges::find(statistics_before_, tensor.slice, &Tensor::slice);
+        before != statistics_before_.end())
+      tensor.bytes = before->bytes;
   if (trainer.make_up_update()) hold();
 }
 
@@ -136,6 +147,7 @@ std::optional<std::int64_t> share_held_state(Communicator& peers, Trainer& train
   RankOffer own{.needs = model_part_of(trainer.layout())};
   if (mine != nullptr) {
     own.holds = mine->part_;
+    own.optimizer_began = mine->optimizer_began_;
     for (std::size_t k = 0; k < mine->versions_.size(); ++k)
       own.steps.at(k) = mine->versions_[k].steps;
   }
@@ -144,6 +156,8 @@ std::optional<std::int64_t> share_held_state(Communicator& peers, Trainer& train
   if (!steps) return std::nullopt;
 
   const std::vector<RestoreTensor> targets = trainer.restore(*steps);
+  trainer.set_optimizer_began(
+      std::ranges::max(offers, {}, &RankOffer::optimizer_began).optimizer_began);
   const HeldState::Version* held = mine != nullptr ? mine->with(*steps) : nullptr;
   if (own.has(own.needs, *steps))
     for (const RestoreTensor& target : targets)

@@ -36,7 +36,8 @@ class HeldState {
   static const Tensor& of(const Tensors& tensors, const TensorSlice& slice);
   const Version* with(std::int64_t steps) const;
 
-  std::int64_t part_ = 0;  // of the model
+  std::int64_t part_ = 0;             // of the model
+  std::int64_t optimizer_began_ = 0;  // Trainer::optimizer_began()
   std::vector<Version> versions_;
   /// A rank's own: as they are, and as they were before the step that failed (the same where none
   /// did).

@@ -165,7 +165,10 @@ StepMeasurement Trainer::run_step(DataLoader& loader, const TrainerHooks& hooks)
   m.backward = passes.backward;
 
   report(hooks, step, ProgressPhase::exchanging);
-  if (options_.loss_scale) exchange_.scaled_by(m.loss_scale, options_.loss_scale->skipped_steps());
+  if (options_.loss_scale)
+    exchange_.scaled_by(m.loss_scale, optimizer_began_ + options_.loss_scale->skipped_steps());
+  else if (optimizer_began_ > 0)
+    exchange_.scaled_by(0, optimizer_began_);
   m.exchange = exchange_.finish_step(step, m.learning_rate);
   scale_done(m);
   updates_done_ = m.exchange.next_step;

@@ -124,6 +124,12 @@ class Trainer {
   std::vector<RestoreTensor> restore(std::int64_t steps_done);
   /// After restore(), where ranks take steps of their own: this rank's.
   void go_on_from(std::int64_t steps_done) { steps_done_ = updates_done_ = steps_done; }
+  /// After restore(), where the optimizer's state is not the checkpoint's but begins at zero: its
+  /// updates are counted from here on (AdamW's bias correction). Not with parameter servers.
+  void begin_optimizer();
+  /// Steps before it began; of a checkpoint, after restore().
+  std::int64_t optimizer_began() const { return optimizer_began_; }
+  void set_optimizer_began(std::int64_t steps) { optimizer_began_ = steps; }
   /// Starts the exchange, so that every rank has the same values and goes on from the same step.
   /// `restores_optimizer`: this rank hands what it has restored to the exchange.
   void start(bool restores_optimizer = true);
@@ -200,6 +206,7 @@ class Trainer {
   std::vector<WholeTable> held_tables_;  // restored, until start(); fetched, until the next step
   std::vector<AlignedBuffer<float>> restored_optimizer_;  // until start()
   std::int64_t steps_done_ = 0, updates_done_ = 0;
+  std::int64_t optimizer_began_ = 0;                   // steps, those that updated nothing left out
   std::optional<std::int64_t> evaluations_;            // made; nullopt: nothing was asked yet
   std::vector<std::vector<float>> statistics_before_;  // in the order of running_statistics()
   bool under_way_ = false;                             // a step, up to its update

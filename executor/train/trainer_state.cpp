@@ -50,6 +50,7 @@ void Trainer::for_kept_slices(const std::vector<KeptPart>& kept, Take take) cons
 
 std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
   steps_done_ = updates_done_ = steps_done;
+  optimizer_began_ = 0;
   std::vector<RestoreTensor> state;
   const auto add_statistics = [&] {
     for (const RunningStatistics<float>& s : runtime_->running_statistics())
@@ -99,6 +100,11 @@ std::vector<RestoreTensor> Trainer::restore(std::int64_t steps_done) {
     state.push_back({slice.tensor, std::as_writable_bytes(part)});
   });
   return state;
+}
+
+void Trainer::begin_optimizer() {
+  optimizer_began_ = steps_done_;
+  if (options_.loss_scale) optimizer_began_ -= options_.loss_scale->skipped_steps();
 }
 
 /// Its first values: those of a checkpoint, or new ones.

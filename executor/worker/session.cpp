@@ -272,7 +272,8 @@ TrainerHooks Session::hooks() {
   };
   hooks.checkpoint = [this](std::int64_t done) {
     if (!in_lockstep()) decide_alone(done);
-    if (nodes_due_ && !stopped_) save_on_nodes();
+    // Once a step: an evaluation that is left asks again.
+    if (std::exchange(nodes_due_, false) && !stopped_) save_on_nodes();
     // What follows the last step may fail, or take long.
     const bool is_last = done == steps_ && trainer_.evaluates();
     if (checkpoints_ && (save_due_ || stopped_ || is_last) && !is_saved()) save(stopped_);

@@ -55,6 +55,8 @@ class Session {
   void open_nodes();
   bool restore_from_nodes();
   void leave_nodes();
+  Counters counters_of_step() const;
+  void count_updates(const Counters& restored);
   void record_restore(std::int64_t step, std::span<const RestoreTensor> targets,
                       std::chrono::steady_clock::time_point begin);
   void record_run();

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -21,9 +22,10 @@ using Clock = std::chrono::steady_clock;
 /// How the state of a job is cut over its ranks: of the same text, the same slices.
 std::string cut_text(const PlannedWorkload& job) {
   const Layout l = layout_of(job);
-  return fmt::format("data {} tensor {} pipeline {} context {} expert {} zero {} {} {} {}", l.data,
-                     l.tensor, l.pipeline, l.context, l.expert, l.zero_stage, to_text(l.schedule),
-                     l.interleave, l.sequence_parallel);
+  return fmt::format("data {} tensor {} pipeline {} context {} expert {} zero {} {} {} {} {}",
+                     l.data, l.tensor, l.pipeline, l.context, l.expert, l.zero_stage,
+                     to_text(l.schedule), l.interleave, l.sequence_parallel,
+                     fmt::join(job.stage_blocks, ","));
 }
 
 }  // namespace
@@ -68,7 +70,7 @@ bool Session::restore_from_nodes() {
   const std::optional<std::int64_t> step = nodes_->recover(newest_in_storage());
   if (step) {
     const auto targets = trainer_.restore(*step);
-    nodes_->load(*step, targets);
+    count_updates(nodes_->load(*step, targets));
     record_restore(*step, targets, begin);
   }
   nodes_->go_on_from(step);
@@ -104,6 +106,7 @@ void Session::restore() {
   const auto targets = trainer_.restore(*step);
   // Where the first rank alone has a checkpoint the servers tell the others the parameters.
   const Counters counters = checkpoints_ ? checkpoints_->load(*step, targets) : Counters{};
+  count_updates(counters);
   if (!waits_for_nobody()) return record_restore(*step, targets, begin);
   std::vector<std::int64_t> steps(static_cast<std::size_t>(communicator_.size()), *step);
   const auto each = static_cast<std::size_t>(ranks_of_worker(job_.strategy));
@@ -113,6 +116,26 @@ void Session::restore() {
   communicator_.broadcast(std::as_writable_bytes(std::span(steps)), 0);
   if (communicator_.rank() == 0) return record_restore(*step, targets, begin);
   trainer_.go_on_from(steps[static_cast<std::size_t>(communicator_.rank())]);
+}
+
+/// Of a rank's part in a checkpoint.
+Counters Session::counters_of_step() const {
+  Counters counters{{"step", trainer_.steps_done()}};
+  if (trainer_.optimizer_began() > 0) counters[kOptimizerBegan] = trainer_.optimizer_began();
+  return counters;
+}
+
+/// Another optimizer begins with a state of zero: so does its count.
+void Session::count_updates(const Counters& restored) {
+  if (const auto began = restored.find(kOptimizerBegan); began != restored.end())
+    trainer_.set_optimizer_began(began->second);
+  if (!restored.contains(kOptimizerBegins)) return;
+  if (!with_servers()) return trainer_.begin_optimizer();
+  print_error(
+      "reckon-worker: warning: the optimizer's state begins at zero, but servers count its updates "
+      "from the first step: AdamW's next ones are up to 6.5 times as large; lower its learning "
+      "rate "
+      "for some steps\n");
 }
 
 void Session::record_restore(std::int64_t step, std::span<const RestoreTensor> targets,
@@ -151,7 +174,7 @@ bool Session::is_due_on_nodes() const {
 
 void Session::save_on_nodes() {
   report_saving();
-  nodes_->save(trainer_.steps_done(), {{"step", trainer_.steps_done()}}, trainer_.state());
+  nodes_->save(trainer_.steps_done(), counters_of_step(), trainer_.state());
   saved_on_nodes_ = Clock::now();
 }
 
@@ -162,7 +185,7 @@ bool Session::is_saved() const {
 
 void Session::save(bool emergency) {
   report_saving();
-  Counters counters{{"step", trainer_.steps_done()}};
+  Counters counters = counters_of_step();
   if (waits_for_nobody()) {
     // First how far the others are, then the values: every step that is counted is in them.
     const auto workers = exchange_.progress();

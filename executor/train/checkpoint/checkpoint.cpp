@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <thread>
 #include <utility>
@@ -55,6 +56,40 @@ void exchange_sets(const fs::path& next, const fs::path& old) {
   flush_directory(old.parent_path());
 }
 
+/// Of all files in it: it changes while somebody writes.
+std::uintmax_t bytes_in(const fs::path& set) {
+  std::uintmax_t bytes = 0;
+  std::error_code error;
+  for (fs::directory_iterator entry(set, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code gone;  // renamed meanwhile
+    if (const auto size = entry->file_size(gone); !gone) bytes += size;
+  }
+  return bytes;
+}
+
+/// Nobody has written in a set for so long.
+class Stillness {
+ public:
+  Stillness(const fs::path& set, Seconds limit)
+      : set_(set), limit_(std::chrono::duration_cast<Clock::duration>(limit)) {}
+  bool is_too_long() {
+    constexpr std::chrono::seconds kBetweenLooks{1};
+    const Clock::time_point now = Clock::now();
+    if (now - since_ <= limit_ && now - looked_ < kBetweenLooks) return false;
+    looked_ = now;
+    if (const std::uintmax_t bytes = bytes_in(set_); bytes != std::exchange(bytes_, bytes))
+      since_ = now;
+    return now - since_ > limit_;
+  }
+
+ private:
+  const fs::path& set_;
+  const Clock::duration limit_;
+  std::uintmax_t bytes_ = 0;
+  Clock::time_point since_ = Clock::now(), looked_{};
+};
+
 }  // namespace
 
 struct CheckpointStore::Work {
@@ -79,10 +114,11 @@ Recovery CheckpointStore::recover(const std::function<void()>& alive) {
   for (const CheckpointSet& set : list_sets(options_.directory))
     if (!set.complete) remove_set(set.directory);
   Recovery recovery;
-  for (const GoodSet::Refused& refused : good.refused) {
-    recovery.refused.push_back(refused.why);
-    set_aside(refused.set);
-  }
+  for (const GoodSet::Refused& refused : good.refused) recovery.refused.push_back(refused.why);
+  if (!good.set && std::ranges::any_of(good.refused, &GoodSet::Refused::unread))
+    throw FileError(fmt::format("no checkpoint of {} can be read now; all stay as they are:\n  {}",
+                                options_.directory.string(), fmt::join(recovery.refused, "\n  ")));
+  for (const GoodSet::Refused& refused : good.refused) set_aside(refused.set);
   if (!good.set && !good.refused.empty())
     throw NoUsableCheckpoint(fmt::format(
         "no checkpoint of {} can be used; start again to train from the beginning:\n  {}",
@@ -119,7 +155,9 @@ Counters CheckpointStore::load(std::int64_t step, std::span<const RestoreTensor>
   if (options_.accept_changes && !reader.tensors().contains(LossScale::kTensor))
     std::erase_if(wanted, is_scale);
   reader.read_state(wanted, left_out);
-  return header.counters;
+  Counters counters = header.counters;
+  if (other_optimizer) counters[kOptimizerBegins] = 1;
+  return counters;
 }
 
 void CheckpointStore::save(std::int64_t step, Counters counters, std::span<const StateTensor> state,
@@ -169,8 +207,7 @@ SaveReport CheckpointStore::write(Work work) const {
 
 void CheckpointStore::complete_set(const fs::path& set, const ShardHeader& own) const {
   constexpr std::chrono::milliseconds kBetweenLooks{2};
-  const Clock::time_point until =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.deadline);
+  Stillness stillness(set, options_.deadline);
   Manifest manifest{own.identity, own.step, own.attempt, {}};
   for (int rank = 0; rank < own.identity.ranks; ++rank) {
     std::optional<ShardHeader> part = rank == options_.rank ? own : part_of(set, rank, own);
@@ -178,10 +215,10 @@ void CheckpointStore::complete_set(const fs::path& set, const ShardHeader& own) 
       if (abandoned_)
         throw CheckpointError(
             fmt::format("{} is not complete: rank {} is lost", set.string(), rank));
-      if (Clock::now() > until)
+      if (stillness.is_too_long())
         throw CheckpointError(fmt::format(
-            "{} is not complete: rank {} did not write its part in {}; is --out storage "
-            "that all machines share?",
+            "{} is not complete: rank {} did not write its part, nor anybody anything for {}; is "
+            "--out storage that all machines share?",
             set.string(), rank, format_duration(options_.deadline)));
       std::this_thread::sleep_for(kBetweenLooks);
       part = part_of(set, rank, own);

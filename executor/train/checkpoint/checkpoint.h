@@ -36,7 +36,7 @@ struct CheckpointOptions {
   /// state begins at zero.
   bool accept_changes = false;
   bool parts = false;    // a rank's state is a part of the job's
-  Seconds deadline{60};  // for the others' parts, from when rank 0's own is written
+  Seconds deadline{60};  // for the others' parts, while none of them grows
 };
 
 /// What recover() found. Both empty: the job starts from the beginning.
@@ -74,7 +74,7 @@ class CheckpointStore {
 
   /// `state` out of that set, which ranks of another number, or under another layout, may have
   /// written; without options.parts both have the same tensors. The counters are those of this
-  /// rank's part, or of rank 0's where it has none. Throws CheckpointError.
+  /// rank's part, or of rank 0's where it has none, and kOptimizerBegins. Throws CheckpointError.
   Counters load(std::int64_t step, std::span<const RestoreTensor> state);
 
   /// Copies `state` and returns. First waits for the save before it and throws what that failed

@@ -4,7 +4,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "executor/train/checkpoint/durable_file.h"
 #include "executor/train/records/identity_json.h"
@@ -154,21 +156,36 @@ Manifest verify_set(const fs::path& set, const CheckpointIdentity* ours,
   return manifest;
 }
 
+namespace {
+/// Storage that others use may fail for a moment.
+Manifest verify_patiently(const fs::path& set, const CheckpointIdentity* ours,
+                          const std::function<void()>& alive) {
+  constexpr int kTries = 4;
+  constexpr std::chrono::milliseconds kPause{500};
+  for (int k = 1;; ++k) try {
+      return verify_set(set, ours, alive);
+    } catch (const FileError&) {
+      if (k == kTries) throw;
+      std::this_thread::sleep_for(kPause);
+    }
+}
+}  // namespace
+
 GoodSet newest_good_set(const fs::path& root, const CheckpointIdentity* ours,
                         const std::function<void()>& alive) {
   GoodSet good;
   for (const CheckpointSet& set : list_sets(root)) {
     if (!set.complete) continue;
     try {
-      good.manifest = verify_set(set.directory, ours, alive);
+      good.manifest = verify_patiently(set.directory, ours, alive);
       good.set = set;
       return good;
     } catch (const ForeignCheckpoint&) {
       throw;
     } catch (const CheckpointError& e) {
       good.refused.push_back({set.directory, e.what()});
-    } catch (const FileError& e) {  // it is there and cannot be read: a damaged device
-      good.refused.push_back({set.directory, e.what()});
+    } catch (const FileError& e) {  // it is there and cannot be read
+      good.refused.push_back({set.directory, e.what(), true});
     }
   }
   return good;

@@ -24,6 +24,10 @@ struct CheckpointSet {
 /// Among the counters of rank 0's part of a job whose ranks take steps of their own: how many
 /// steps `rank` has done.
 std::string steps_counter(std::size_t rank);
+/// Counter: steps before the optimizer's state began; absent: 0.
+inline constexpr const char* kOptimizerBegan = "optimizer_began";
+/// Of what load() gives: the set has none of this optimizer, whose state is zero.
+inline constexpr const char* kOptimizerBegins = "optimizer_begins";
 
 std::filesystem::path set_directory(const std::filesystem::path& root, std::int64_t step);
 std::filesystem::path shard_file(const std::filesystem::path& set, int rank);
@@ -83,6 +87,7 @@ struct GoodSet {
   struct Refused {
     std::filesystem::path set;
     std::string why;
+    bool unread = false;  // it may be whole: the storage gave an error, again and again
   };
   std::optional<CheckpointSet> set;  // nullopt: there is none
   Manifest manifest;                 // its

@@ -142,7 +142,7 @@ class ShardReader {
     while (!room.empty()) {
       const ssize_t n = ::pread(handle_.get(), room.data(), room.size(), static_cast<off_t>(at));
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) fail(fmt::format("cannot be read: {}", std::strerror(errno)));
+      if (n < 0) cannot_read(errno);
       if (n == 0) fail("is truncated");
       room = room.subspan(static_cast<std::size_t>(n));
       at += static_cast<std::uint64_t>(n);
@@ -180,6 +180,11 @@ class ShardReader {
     throw CheckpointError(file_.string() + ' ' + what);
   }
 
+  /// What it holds is not known to be damaged.
+  [[noreturn]] void cannot_read(int error) const {
+    throw FileError(fmt::format("cannot read {}: {}", file_.string(), std::strerror(error)));
+  }
+
   std::uint64_t check_digest(std::string text) const {
     const std::size_t at = text.find(kBeforeDigits);
     const std::size_t first = at + kBeforeDigits.size();
@@ -211,7 +216,7 @@ class ShardReader {
 
   std::uint64_t size() const {
     struct stat about {};
-    if (::fstat(handle_.get(), &about) != 0) fail("cannot be read");
+    if (::fstat(handle_.get(), &about) != 0) cannot_read(errno);
     return static_cast<std::uint64_t>(about.st_size);
   }
 
