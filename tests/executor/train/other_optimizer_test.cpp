@@ -22,8 +22,8 @@ TEST_CASE("an optimizer that begins behind some steps makes the first update of 
   Workers workers(1);
   const auto data = open_data({}, {}, job.model, 9, 40);
   LayoutTraining training = make_layout_training(
-      job, *alone[0],
-      {.batch = 8, .seed = 4, .rounding = half ? Rounding::fp16 : Rounding::none}, workers);
+      job, *alone[0], {.batch = 8, .seed = 4, .rounding = half ? Rounding::fp16 : Rounding::none},
+      workers);
   Trainer trainer(job.model,
                   {.share = training.share,
                    .micro_batch = 8,
