@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "executor/train/layout_jobs.h"
+#include "executor/train/parallel_networks.h"
 #include "sim/scenario/plan.h"
 
 // Evaluation passes: when they come, what they say, and that training does not feel them.
@@ -88,12 +89,27 @@ TEST_CASE("evaluation passes of every layout say what one rank says, and change 
   check_ways(small_job(small_gpt2(0), Optimizer::adamw, 1e-3),
              {{"data 2", {.data = 2}},
               {"ZeRO-1", {.data = 2, .zero_stage = 1}},
+              {"ZeRO-2", {.data = 2, .zero_stage = 2}},
               {"ZeRO-3", {.data = 2, .zero_stage = 3}},
               {"tensor 2", {.tensor = 2}},
+              {"tensor 2, sequence parallel", {.tensor = 2, .sequence_parallel = true}},
               {"context 2", {.context = 2}},
               {"pipeline 2", {.pipeline = 2, .schedule = schedule}, 2},
               {"pipeline 2, ZeRO-3", {.data = 2, .pipeline = 2, .zero_stage = 3}, 2},
               {"pipeline 2, tensor 2", {.tensor = 2, .pipeline = 2}, 4}},
+             1e-4);
+}
+
+TEST_CASE("experts, and stages of several parts that share a table, evaluate as one rank does") {
+  check_ways(small_job(parallel_mixture(true), Optimizer::adamw, 1e-3),
+             {{"experts 2", {.data = 2, .expert = 2}},
+              {"experts 2, ZeRO-3", {.data = 4, .expert = 2, .zero_stage = 3}, 2},
+              {"experts 2, pipeline 2", {.data = 2, .pipeline = 2, .expert = 2}, 2}},
+             1e-4);
+  check_ways(small_job(parallel_gpt2(4, 4), Optimizer::adamw, 1e-3),
+             {{"interleaved",
+               {.pipeline = 2, .schedule = PipelineSchedule::interleaved, .interleave = 2},
+               2}},
              1e-4);
 }
 
