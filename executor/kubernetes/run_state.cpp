@@ -20,6 +20,7 @@ constexpr const char* kPhase = "reckon/phase";
 constexpr const char* kReason = "reckon/reason";
 constexpr const char* kExitCode = "reckon/exit-code";
 constexpr const char* kCountedFrom = "reckon/counted-from";
+constexpr const char* kCordonedIn = "reckon/cordoned-in";
 constexpr const char* kInterruptions = "interruptions";
 
 std::string text_of(const Json& object, const char* key) {
@@ -126,6 +127,7 @@ std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& ru
                  .interruptions = interruptions_of(text_of(data, kInterruptions)),
                  .counted_from = parse_integer(text_of(notes, kCountedFrom)).value_or(0)};
   if (const auto code = parse_integer(text_of(notes, kExitCode))) state.exit_code = int(*code);
+  if (const auto attempt = parse_integer(text_of(notes, kCordonedIn))) state.cordoned_in = *attempt;
   read_plan_data(data, state);
   const Json words = Json::parse(text_of(data, "words"), nullptr, false);
   if (words.is_array())
@@ -145,6 +147,11 @@ void resume_state(const Kubectl& kubectl, const std::string& run, std::int64_t a
   kubectl.run({"annotate", "configmap", state_object_of(run), "--overwrite",
                fmt::format("{}={}", kPhase, to_text(RunPhase::running)),
                fmt::format("{}=", kReason), fmt::format("{}={}", kCountedFrom, attempt)});
+}
+
+void note_cordon(const Kubectl& kubectl, const std::string& run, std::int64_t attempt) {
+  kubectl.run({"annotate", "configmap", state_object_of(run), "--overwrite",
+               fmt::format("{}={}", kCordonedIn, attempt)});
 }
 
 void set_interruptions(const Kubectl& kubectl, const std::string& run,

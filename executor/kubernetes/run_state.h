@@ -51,6 +51,7 @@ struct RunState {
   std::vector<KeptInterruption> interruptions;  // by attempt
   /// Failures of earlier attempts count no more: somebody resumed the run.
   std::int64_t counted_from = 0;
+  std::optional<std::int64_t> cordoned_in;  // the attempt in which a node was cordoned last
   // What plan_state.h writes.
   std::int64_t plan_from = 0;             // first attempt of `plan`; those before ran other plans
   std::vector<RunPart> parts;             // oldest first; empty: an older reckon began it
@@ -79,6 +80,9 @@ void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,
                const std::string& reason, std::optional<int> exit_code = {});
 /// A run that was over goes on with `attempt`, and its failures are counted from there.
 void resume_state(const Kubectl& kubectl, const std::string& run, std::int64_t attempt);
+
+/// A node is about to be cordoned in this attempt. Throws KubectlError.
+void note_cordon(const Kubectl& kubectl, const std::string& run, std::int64_t attempt);
 
 void set_interruptions(const Kubectl& kubectl, const std::string& run,
                        const std::vector<KeptInterruption>& interruptions);

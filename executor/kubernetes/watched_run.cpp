@@ -52,6 +52,7 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
       tracker_(forecast, plan.only_job().steps, options.deadline),
       steps_(options.patience, plan.only_job().steps),
       slow_ranks_(kinds_of_ranks(plan, plan.only_job())),
+      cordoned_in_(options.state.cordoned_in),
       interruptions_(kubectl, options.state) {
   if (options.foreign) foreign_.emplace(plan, *options.foreign, clock_, options.digests);
   tracker_.expect_evaluations(plan.only_job());
@@ -123,6 +124,7 @@ void WatchedRun::read_earlier_attempts() {
       attempt = at.first;
       take_up_interruptions(*attempt);
       tracker_.begin_attempt(*attempt);
+      slow_ranks_.begin();
       if (foreign_) foreign_->begin(*attempt, Seconds{0});
     }
     for (const MeasurementRecord& record : times_.see(pod)) keep(record);

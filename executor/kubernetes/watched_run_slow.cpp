@@ -19,7 +19,11 @@ void WatchedRun::tell_watched_ranks() const {
 }
 
 void WatchedRun::look_for_slow(const StepRecord& step) {
-  for (const SlowRank& slow : slow_ranks_.add(step.rank, own_time(step))) {
+  // The log of a pod that stays has those of earlier attempts too.
+  if (step.attempt != tracker_.attempt()) return;
+  const bool together = plan_.only_job().strategy.synchronous();
+  const double at = together ? double(step.step) : step.at.count();
+  for (const SlowRank& slow : slow_ranks_.add(step.rank, at, own_time(step))) {
     const std::string& node = ranks_[std::size_t(pod_of_rank(slow.rank))].node;
     const std::string what =
         fmt::format("rank {} on node {} {}", slow.rank, node.empty() ? "?" : node, to_text(slow));
@@ -44,6 +48,11 @@ void WatchedRun::replace_node_of(const SlowRank& slow, const std::string& what) 
     return say(fmt::format(
         "node {} is not cordoned: no other node is known to have room for its pod", node));
   cordoned_in_ = tracker_.attempt();
+  try {  // before it is: another launcher of this attempt is to know
+    note_cordon(kubectl_, options_.state.run, *cordoned_in_);
+  } catch (const KubectlError& error) {
+    return say(fmt::format("node {} is not cordoned: {}", node, error.what()));
+  }
   const KubectlResult cordoned = kubectl_.attempt({"cordon", node}, {}, Seconds{30});
   if (!cordoned.good()) return say(fmt::format("node {} is not cordoned: {}", node, cordoned.err));
   // For `reckon status`, which tells of it until somebody takes the node back.

@@ -30,25 +30,35 @@ class SlowRanks {
 
   /// An attempt begins: its ranks may be elsewhere.
   void begin();
-  /// A step of a rank is done. The ranks that are slow by now and were not before: its median over
-  /// 20 steps is more than 1.25 times the median of the medians of the others of its kind, and more
-  /// than three standard deviations of these above it (1.4826 times their median absolute
-  /// deviation). Each rank is told once an attempt; a kind needs two ranks. Of two the deviation is
-  /// 0, and the factor alone decides.
+  /// A step of a rank is done. `at`: its number; where workers take steps of their own its end, in
+  /// seconds: ranks are compared over the same steps, or the same time, in whatever order they are
+  /// read. The ranks that are slow by now and were not before: its median over the last 20 steps
+  /// that all of its kind have told of is more than 1.25 times the median of the medians of the
+  /// others over the same, and more than three standard deviations of these above it (1.4826 times
+  /// their median absolute deviation). Each rank is told once an attempt; a kind needs two ranks.
+  /// Of two the deviation is 0, and the factor alone decides.
   ///
-  /// Others of which 20 steps are not known are waited for until this rank has done 40. Then it is
-  /// compared without them, if half of those of which any step is known remain, and two at least:
-  /// an elastic job may be smaller than its plan, and the logs of some pods are not read.
-  std::vector<SlowRank> add(int rank, Seconds own);
+  /// An other that has told of nothing since is waited for until this rank has done 40 steps more.
+  /// Then it is compared without it, if half of those of which any step is known remain, and two at
+  /// least: an elastic job may be smaller than its plan, and the logs of some pods are not read.
+  std::vector<SlowRank> add(int rank, double at, Seconds own);
 
  private:
-  std::optional<double> median_of(std::size_t rank) const;        // seconds; nullopt: too few steps
-  std::vector<double> medians_of_others(std::size_t rank) const;  // empty: not to be judged by
+  struct OwnStep {
+    double at = 0, seconds = 0;
+  };
+  double last_of_all(int kind) const;  // of those of the kind that have told of any
+  std::size_t steps_behind(std::size_t rank, double at) const;
+  /// Seconds; nullopt: too few steps.
+  std::optional<double> median_until(std::size_t rank, double at) const;
+  /// The last step that the rank and all others that are waited for have told of.
+  double compared_until(std::size_t rank) const;
+  /// Empty: not to be judged by.
+  std::vector<double> medians_of_others(std::size_t rank, double until) const;
   std::optional<SlowRank> judge(std::size_t rank);
 
   std::vector<int> kinds_;
-  std::vector<std::deque<double>> recent_;  // by rank, seconds
-  std::vector<std::size_t> done_;           // by rank: steps of the attempt
+  std::vector<std::deque<OwnStep>> recent_;  // by rank
   std::vector<bool> told_;
 };
 

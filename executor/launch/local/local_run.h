@@ -50,7 +50,7 @@ class LocalRun {
   void on_output(int member, std::string_view line);
   void grow();
   void on_progress(int member, const ProgressReport& r);
-  void look_for_slow(int member, Seconds own);
+  void look_for_slow(int member, std::int64_t step, Seconds own);
   void on_interruption(std::int64_t attempt, const GangEnd& end, Seconds delay);
   std::int64_t goes_on_from() const;
   std::optional<std::int64_t> newest_saved() const;

@@ -40,7 +40,7 @@ void LocalRun::on_progress(int member, const ProgressReport& r) {
   if (standing_ && member >= standing_->seats()) return grow();
   const bool done = r.phase == ProgressPhase::done;
   if (done && member < computing_ranks(job().strategy)) done_[std::size_t(member)] = r.step + 1;
-  if (done && r.own) look_for_slow(member, *r.own);
+  if (done && r.own) look_for_slow(member, r.step, *r.own);
   if (member != 0) return;
   tracker_.set_phase(to_text(r.phase));
   if (!done) return;
@@ -48,8 +48,9 @@ void LocalRun::on_progress(int member, const ProgressReport& r) {
   if (r.saved) on_save(*r.saved, *r.saved);
 }
 
-void LocalRun::look_for_slow(int member, Seconds own) {
-  for (const SlowRank& slow : slow_ranks_.add(member, own))
+void LocalRun::look_for_slow(int member, std::int64_t step, Seconds own) {
+  const double at = waits_for_nobody() ? job_.clock.now().count() : double(step);
+  for (const SlowRank& slow : slow_ranks_.add(member, at, own))
     say(fmt::format("rank {} is slow: it {}", slow.rank, to_text(slow)));
 }
 

@@ -278,6 +278,8 @@ TEST_CASE("the node of a slow rank is cordoned where another has room, as the de
   CHECK_THAT(w.messages, Contains(std::string("slow: ") + kSlow));
   CHECK_THAT(w.messages, Contains("node node-2 is cordoned ('kubectl uncordon node-2' takes it "
                                   "back), and its pod ends behind a checkpoint"));
+  CHECK(w.said.find("annotate configmap job-run --overwrite reckon/cordoned-in=0") <
+        w.said.find("cordon node-2"));
   CHECK_THAT(w.said, Contains("cordon node-2") &&
                          Contains("annotate node node-2 --overwrite reckon/cordoned-by=ns/job") &&
                          Contains("--field-selector spec.nodeName=node-2"));
@@ -293,6 +295,30 @@ TEST_CASE("the node of a slow rank is cordoned where another has room, as the de
   CHECK(*decision.p50 > 0.5 * decision.kept_p50 + 30s);
   CHECK(w.end.end.verdict == Verdict::finished);
   CHECK(w.end.end.attempts == 2);
+}
+
+TEST_CASE("a rank whose log is read first is not slow where all were slow in the same steps") {
+  // Rank 0 became slow with all others, of which the first steps alone are read yet.
+  const auto slows_down = [](int rank, int steps) {
+    std::string log = steps_of(0, rank, std::min(steps, 40), 500ms);
+    for (int step = 40; step < steps; ++step)
+      log += log_of({to_json(StepRecord{.rank = rank,
+                                        .step = step,
+                                        .at = Seconds{double(step)},
+                                        .seconds = Seconds{1},
+                                        .compute = 1s,
+                                        .samples = 64})},
+                    std::size_t(step - 20));
+    return log;
+  };
+  ClusterJob job({slows_down(0, 80), slows_down(1, 30), slows_down(2, 30)});
+  std::int64_t done = 0;
+  job.observer.run.status = [&](const RunStatus& status) { done = status.steps_done; };
+  job.stops = [&](const auto&) { return done == 80 ? StopRequest::graceful : StopRequest::none; };
+  const WatchedInCluster w = job.run();
+  INFO(w.messages << w.said);
+  CHECK(done == 80);
+  CHECK_THAT(w.messages, !Contains("slow: "));
 }
 
 TEST_CASE("a slow rank stays where no other node has room for it, and that is said") {
@@ -318,6 +344,21 @@ TEST_CASE("a slow rank stays where no other node has room for it, and that is sa
     CHECK_THAT(w.said, Contains("cordon node-2") && Contains("delete pod"));
     CHECK(w.measured.decisions.size() == 1);
   }
+}
+
+TEST_CASE("behind a launcher that cordoned a node in an attempt no second one is in the same") {
+  ClusterJob job = job_with_slow_rank(kPods + 1);
+  job.options.cordon_slow = true;
+  const std::int64_t before = GENERATE(0, 1);
+  job.options.state.cordoned_in = before;  // 1: of a later attempt than this one
+  job.stops = [](const WatchedInCluster& w) {
+    return w.messages.find("slow: ") != std::string::npos ? StopRequest::graceful
+                                                          : StopRequest::none;
+  };
+  const WatchedInCluster w = job.run();
+  INFO(w.messages << w.said);
+  CHECK_THAT(w.messages, Contains(std::string("slow: ") + kSlow));
+  CHECK((w.said.find("cordon node-2") != std::string::npos) == (before != 0));
 }
 
 TEST_CASE("of a large job it is said how many ranks are compared for slowness") {
