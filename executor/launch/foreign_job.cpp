@@ -73,6 +73,9 @@ std::vector<ProcessSpec> processes_of(const PlannedWorkload& job, const Containe
       p.command.push_back(with_variables(word, variables));
     p.environment = std::move(variables);
     p.reports = false;
+    p.outlives_us = true;
+    // Not the variable of our own workers: the program may start one in a directory of its own.
+    if (start.lock >= 0) p.inherited.emplace_back("RECKON_RUN_LOCK_FD", start.lock);
     processes.push_back(std::move(p));
   }
   return processes;

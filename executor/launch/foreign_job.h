@@ -13,6 +13,7 @@ struct ForeignStart {
   std::filesystem::path directory;  // RECKON_JOB_DIR: the program's own files; it is made
   std::int64_t attempt = 0;
   RunClock clock = RunClock::starting_now();
+  int lock = -1;  // descriptor of the run's lock, which they hold for as long as they live
 };
 
 /// The processes of a job whose program is not ours, on this machine: the command of its container

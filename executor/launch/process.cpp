@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -126,6 +128,34 @@ void set_up(SpawnSettings& settings, const Streams& streams,
       &settings.attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 }
 
+/// Of the copy of us that waits for our end. System calls only: other threads may have held locks.
+[[noreturn]] void kill_group_behind_us(pid_t group, pid_t us, int our_handle) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_NAME, "group-watch");
+  ::dup2(our_handle, STDIN_FILENO);
+  ::syscall(SYS_close_range, STDIN_FILENO + 1, ~0U, 0);
+  constexpr int kLook = 1000;  // milliseconds, where there are no handles of processes
+  while (::getppid() == us) {
+    pollfd ended{our_handle >= 0 ? STDIN_FILENO : -1, POLLIN, 0};
+    ::poll(&ended, 1, kLook);
+  }
+  ::kill(-group, SIGKILL);
+  ::_exit(0);
+}
+
+/// Not PR_SET_PDEATHSIG of the program: what that has started would live on.
+pid_t start_watcher(pid_t group) {
+  const pid_t us = ::getpid();
+  const FileHandle our_handle(int(::syscall(SYS_pidfd_open, us, 0)));
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // no handler of ours is to run in it
+  const pid_t watcher = ::fork();
+  if (watcher == 0) kill_group_behind_us(group, us, our_handle.get());
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return watcher;
+}
+
 }  // namespace
 
 std::string to_text(const ProcessEnd& end) {
@@ -161,11 +191,13 @@ ChildProcess::ChildProcess(const ProcessSpec& spec) {
   output_ = std::move(output.read);
   errors_ = std::move(errors.read);
   progress_ = std::move(progress.read);
+  if (spec.outlives_us) watcher_ = start_watcher(id_);
 }
 
 ChildProcess::~ChildProcess() {
   if (end_) return;
   signal(SIGKILL);
+  end_watcher();
   while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
@@ -177,10 +209,19 @@ std::optional<ProcessEnd> ChildProcess::poll_end() {
     return std::nullopt;
   // Its own children go with it; until it is reaped its number is nobody else's.
   ::kill(-id_, SIGKILL);
+  end_watcher();
   int status = 0;
   if (::waitpid(id_, &status, 0) != id_) return std::nullopt;
   end_ = WIFSIGNALED(status) ? ProcessEnd{0, WTERMSIG(status)} : ProcessEnd{WEXITSTATUS(status), 0};
   return end_;
+}
+
+void ChildProcess::end_watcher() {
+  if (watcher_ < 0) return;
+  ::kill(watcher_, SIGKILL);
+  while (::waitpid(watcher_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  watcher_ = -1;
 }
 
 void ChildProcess::signal(int number) {

@@ -23,6 +23,8 @@ struct ProcessSpec {
   /// What it reads from standard input, all of it at once; nullopt: /dev/null.
   std::optional<std::string> input;
   bool errors_apart = false;  // standard error is not merged into the output
+  /// It does not look whether we are gone (kill -9): its group is killed then.
+  bool outlives_us = false;
 };
 
 struct ProcessEnd {
@@ -58,7 +60,10 @@ class ChildProcess {
   bool has_remains() const;
 
  private:
+  void end_watcher();
+
   pid_t id_ = -1;
+  pid_t watcher_ = -1;  // waits for our end; -1: nobody does
   FileHandle output_, errors_, progress_, handle_;
   std::optional<ProcessEnd> end_;
 };

@@ -16,9 +16,11 @@ GangEnd LocalRun::run_foreign(std::int64_t attempt, const std::function<StopRequ
   steps_.begin();
   ListenedTime listened;
   GangOptions g;
-  g.members = processes_of(
-      job(), options_.foreign->container,
-      {.directory = options_.directory.root / "job", .attempt = attempt, .clock = job_.clock});
+  g.members = processes_of(job(), options_.foreign->container,
+                           {.directory = options_.directory.root / "job",
+                            .attempt = attempt,
+                            .clock = job_.clock,
+                            .lock = job_.lock});
   g.notice = options_.notice;
   g.grace = options_.grace;
   g.foreign = true;

@@ -71,6 +71,11 @@ RunLock::RunLock(const std::filesystem::path& directory) {
       waited += kNap;
       continue;
     }
+    if (reason == EWOULDBLOCK && waited >= kPatience)
+      throw FileError(
+          fmt::format("{} is in use by what {} has started, which is gone itself; end that, or "
+                      "choose another directory",
+                      directory.string(), holder_of(file)));
     if (reason == EWOULDBLOCK)
       throw FileError(fmt::format("{} is in use by {}; wait for it, or choose another directory",
                                   directory.string(), holder_of(file)));

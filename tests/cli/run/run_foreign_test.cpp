@@ -1,7 +1,10 @@
 #include <catch2/catch.hpp>
 
-#include "cli/run_reckon.h"
+#include <csignal>
+
+#include "cli/background_job.h"
 #include "executor/train/records/measurement_log.h"
+#include "executor/train/records/run_lock.h"
 
 // `reckon run` with a program that is not ours: a script of the shell, which tells of its steps and
 // keeps a file of its own.
@@ -153,6 +156,48 @@ while :; do sleep 0.02; done
   INFO(run.out << run.err);
   CHECK_THAT(run.out, Contains("code 75"));
   CHECK_THAT(run.err, Contains("go on with: reckon run mine.yaml --replications 20 --resume"));
+}
+
+TEST_CASE("a program of one's own ends with its launcher, and what escapes keeps the run's lock") {
+  const Workspace w;
+  // Neither reads nor writes what would tell it that nobody watches.
+  w.write("train.sh", R"(exec > log 2>&1
+sleep 60 &
+echo $! > started.new; mv started.new started
+if [ "$ESCAPES" ]; then
+  setsid sh -c 'echo $$ > escaped.new; mv escaped.new escaped; exec sleep 60' &
+  while [ ! -e escaped ]; do sleep 0.01; done
+fi
+echo $$ > own.new; mv own.new own
+while :; do sleep 0.02; done
+)");
+  w.write("mine.yaml", run_foreign_scenario("[sh, train.sh]", "", 1));
+  const bool escapes = GENERATE(false, true);
+  BackgroundJob job(w, "mine.yaml", "run", "--replications 20", escapes ? "env ESCAPES=1" : "");
+  REQUIRE(job.wait_for([&] { return std::filesystem::exists(w.path("own")); }));
+  const auto lives = [&](const char* file) {
+    const char state = state_of_process(std::stoi(read_all(w.path(file))));
+    return state != 0 && state != 'Z';
+  };
+  CHECK(lives("own"));
+  job.signal(SIGKILL);
+  CHECK(job.code() == 128 + SIGKILL);
+  const auto until = BackgroundJob::Clock::now() + std::chrono::seconds(10);
+  while ((lives("own") || lives("started")) && BackgroundJob::Clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  CHECK(!lives("own"));
+  CHECK(!lives("started"));
+  if (!escapes) {
+    CHECK(RunLock::if_free(w.path("run")));
+    return;
+  }
+  CHECK(lives("escaped"));
+  CHECK(RunLock::look(w.path("run")).held);
+  const Output again = w.run("run mine.yaml --out run --resume --replications 20");
+  CHECK(again.code == 3);
+  CHECK_THAT(again.err, Contains("is in use by what process " + std::to_string(job.id())) &&
+                            Contains("has started, which is gone itself"));
+  ::kill(std::stoi(read_all(w.path("escaped"))), SIGKILL);
 }
 
 TEST_CASE("a page of metrics of a program of this machine is read while it runs") {
