@@ -47,7 +47,7 @@ class ClusterCommand {
   /// The plan with the user's changes. Throws WrongInput where it would train something else.
   RunArtifact changed_plan(const RunOptions& options);
 
-  /// A part of the run begins with this attempt.
+  /// A part of the run begins with this attempt, if it can be started (begins_part).
   static void begin_part(const kubernetes::Kubectl& kubectl, kubernetes::RunState& state,
                          std::int64_t attempt);
 

@@ -11,8 +11,10 @@
 #include "cli/parse.h"
 #include "cli/run/cluster_target.h"
 #include "executor/kubernetes/lease.h"
+#include "executor/kubernetes/plan_state.h"
 #include "executor/kubernetes/pods/cluster_gang.h"
 #include "executor/kubernetes/run_state.h"
+#include "executor/train/records/run_directory.h"
 
 // `reckon stop` and `delete`: of a run that is in a cluster.
 namespace reckon::cli {
@@ -68,6 +70,7 @@ struct DeleteOptions : ClusterCommandOptions {
 };
 
 constexpr std::chrono::minutes kPatience{10};
+constexpr const char* kStoppedOnRequest = "stopped on request";
 
 /// Until no pod of the run is left that has not ended; false: some do not end.
 bool wait_for_end(const ClusterTarget& target) {
@@ -81,8 +84,7 @@ bool wait_for_end(const ClusterTarget& target) {
 }
 
 /// The run's phase, where it is over; nullopt: it runs, or is being stopped.
-std::optional<RunPhase> phase_if_over(const ClusterTarget& target) {
-  const auto state = read_state(target.kubectl, target.run);
+std::optional<RunPhase> phase_if_over(const std::optional<RunState>& state) {
   if (!state) throw KubectlError(KubectlFailure::missing, "the run was deleted by somebody else");
   if (state->phase == RunPhase::running || state->phase == RunPhase::stopping) return std::nullopt;
   return state->phase;
@@ -113,7 +115,7 @@ std::optional<RunPhase> wait_for_launcher(const ClusterTarget& target, LauncherL
       print_error(fmt::format("reckon: the {} is asked to stop {}\n", launcher_text(lease.holder()),
                               target.run));
     if (Clock::now() < look) return true;
-    over = phase_if_over(target);
+    over = phase_if_over(read_state(target.kubectl, target.run));
     look = Clock::now() + kBetweenLooks;
     return !over && Clock::now() < until;
   });
@@ -125,6 +127,21 @@ int pods_do_not_end() {
   return kEnvironmentFailed;
 }
 
+/// Its nodes are paid for until now: what passes until it goes on is not.
+void note_end(const Kubectl& kubectl, const RunState& state,
+              const std::optional<NewestAttempt>& newest, std::int64_t steps_done) {
+  const auto clock = RunClock::parse(state.started);
+  if (!clock || state.parts.empty()) return;  // an older reckon began it
+  EndRecord end;
+  end.attempt = std::max(newest ? newest->number : 0, state.parts.back().attempt);
+  end.at = clock->now();
+  end.steps_done = steps_done;
+  end.detail = kStoppedOnRequest;
+  std::vector<EndRecord> ends = state.ends;
+  ends.push_back(end);
+  write_ends(kubectl, state.run, ends);
+}
+
 /// A launcher that lives sees the word and stops the run itself; else it is stopped from here.
 int stop_run(const ClusterTarget& target) {
   const auto state = read_state(target.kubectl, target.run);
@@ -133,16 +150,19 @@ int stop_run(const ClusterTarget& target) {
     print(fmt::format("{}: {} already\n", target.run, to_text(state->phase)));
     return kDone;
   }
-  set_phase(target.kubectl, target.run, RunPhase::stopping, "stopped on request");
+  set_phase(target.kubectl, target.run, RunPhase::stopping, kStoppedOnRequest);
   LauncherLease lease(target.kubectl, target.run, false);
   if (const auto over = wait_for_launcher(target, lease)) return say_stopped(target, *over);
   if (!lease.may_act()) return pods_do_not_end();
-  if (const auto over = phase_if_over(target)) return say_stopped(target, *over);
+  const auto left = read_state(target.kubectl, target.run);  // by the launcher that was lost
+  if (const auto over = phase_if_over(left)) return say_stopped(target, *over);
   const Kubectl kubectl = lease.guarded();
-  if (const auto newest = newest_attempt(kubectl, target.run))
-    end_attempt(kubectl, target.run, newest->objects);
+  const std::int64_t steps_done = steps_told(target, *left);
+  const auto newest = newest_attempt(kubectl, target.run);
+  if (newest) end_attempt(kubectl, target.run, newest->objects);
   if (!wait_for_end(target)) return pods_do_not_end();
-  set_phase(kubectl, target.run, RunPhase::stopped, "stopped on request");
+  note_end(kubectl, *left, newest, steps_done);
+  set_phase(kubectl, target.run, RunPhase::stopped, kStoppedOnRequest);
   return say_stopped(target, RunPhase::stopped);
 }
 

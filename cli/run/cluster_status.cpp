@@ -155,6 +155,16 @@ int show_leftovers(const StatusOptions& options) {
 
 }  // namespace
 
+std::int64_t steps_told(const ClusterTarget& target, const RunState& state) {
+  const auto reader = reader_of(state);
+  for (const PodView& pod : newest_pods(target)) {
+    RankStatus status;
+    if (pod.started) add_last_step(target.kubectl, reader, pod, status);
+    if (status.steps_done > 0) return status.steps_done;
+  }
+  return 0;
+}
+
 std::vector<OptionText> status_options() { return shown_options<StatusOptions>(); }
 
 int run_status_command(const Command& self, std::span<const std::string> arguments) {

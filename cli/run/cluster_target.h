@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "cli/run/cluster_options.h"
 #include "executor/kubernetes/kubectl.h"
 #include "executor/kubernetes/pods/pod_view.h"
+#include "executor/kubernetes/run_state.h"
 
 // What `reckon status`, `stop` and `delete` share: a run that is in a cluster.
 namespace reckon::cli {
@@ -30,6 +32,9 @@ ClusterTarget target_of(const Command& self, const ClusterCommandOptions& option
 
 /// Says it; the exit code.
 int no_such_run(const ClusterTarget& target);
+
+/// So many steps are done, as the first rank that tells of any says; 0: none tells.
+std::int64_t steps_told(const ClusterTarget& target, const kubernetes::RunState& state);
 
 /// The pods of the newest attempt, by rank.
 std::vector<kubernetes::PodView> newest_pods(const ClusterTarget& target);

@@ -57,6 +57,7 @@ bool ClusterCommand::begin_next(const RunOptions& options, const Kubectl& kubect
   how = run_options(options, state->run);
   how.create = false;
   how.first_attempt = first;
+  how.begins_part = true;
   how.files.earlier = Earlier::taken_up;
   state->plan_from = first;
   patiently(

@@ -12,7 +12,6 @@
 #include "cli/run/cluster_options.h"
 #include "cli/run/run_lease.h"
 #include "cli/run/run_parts.h"
-#include "executor/kubernetes/plan_state.h"
 #include "executor/kubernetes/pods/free_room.h"
 #include "executor/train/checkpoint/checkpoint_shard.h"
 #include "executor/train/recipe/training_recipe.h"
@@ -156,7 +155,6 @@ void ClusterCommand::begin_part(const Kubectl& kubectl, RunState& state, std::in
   const auto clock = RunClock::parse(state.started);
   state.counted_from = attempt;
   state.parts.push_back({.attempt = attempt, .at = clock ? clock->now() : Seconds{0}});
-  write_plan_state(kubectl, state);
   resume_state(kubectl, state.run, attempt);
 }
 
@@ -241,6 +239,7 @@ int ClusterCommand::go_on(RunLease& lease, const ClusterFacts& facts, RunState s
     end_attempt(kubectl, how.state.run, newest->objects);
   }
   if (resume) begin_part(kubectl, how.state, how.first_attempt);
+  how.begins_part = resume;
   return watch(options, lease, kubectl.name_space(), how,
                manifest_options(options, kubectl, facts, how.state));
 }

@@ -25,6 +25,9 @@ struct KubernetesRunOptions {
   /// What is in the cluster. A new run's is created; else the run is there.
   RunState state;
   bool create = true;
+  /// The last of the state's parts begins with this start, and is written, with the plan, when it
+  /// does: from then on its nodes are paid for.
+  bool begins_part = false;
   std::int64_t first_attempt = 0;
   std::int64_t objects = 0;     // attempt that those pods are labelled with
   bool first_is_there = false;  // its pods were made by an earlier launcher

@@ -67,6 +67,7 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
 
 RunEnd WatchedRun::run() {
   if (starts_too_dear()) return not_started();
+  if (options_.begins_part) write_part();
   take_up_parts();
   if (options_.create)
     create_state(kubectl_, options_.state);

@@ -55,6 +55,7 @@ class WatchedRun {
 
   // ---- money, and parts of other plans (watched_run_parts.cpp)
   void count_money(const Plan& plan, const Forecast& forecast);
+  void write_part();
   /// Records of earlier parts that only the cluster has.
   void take_up_parts();
   /// More than the budget would be spent by a start.

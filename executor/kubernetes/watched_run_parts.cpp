@@ -24,7 +24,17 @@ void WatchedRun::count_money(const Plan& plan, const Forecast& forecast) {
   }
   money_.emplace(*forecast.rates, before, options_.budget,
                  checkpoint_save_time(plan, plan.only_job()), kPodsEnd);
+  for (const CheckpointRecord& saved : files_.before().checkpoints)
+    if (saved.action == CheckpointAction::save && saved.attempt >= options_.state.plan_from)
+      money_->saved(saved.seconds);
   tracker_.count_money(money_->spending(), money_->budget());
+}
+
+void WatchedRun::write_part() {
+  patient([&] {
+    write_plan_state(kubectl_, options_.state);
+    return 0;
+  });
 }
 
 void WatchedRun::take_up_parts() {

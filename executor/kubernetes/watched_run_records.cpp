@@ -50,6 +50,7 @@ void WatchedRun::take(int rank, const MeasurementRecord& record) {
   const bool of_all = foreign_ || rank == 0;
   if (saved != nullptr && saved->action == CheckpointAction::save && of_all) {
     checkpoint_ = saved->step;
+    if (money_) money_->saved(saved->seconds);
     if (!saved->emergency) tracker_.saved(saved->blocked);
   }
   const auto* step = std::get_if<StepRecord>(&record);
