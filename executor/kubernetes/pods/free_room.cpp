@@ -21,8 +21,9 @@ Resources requests_of(const Json& pod) {
   return demands_of({job}).front().requests;
 }
 
-bool is_of_run(const Json& pod, const std::string& run) {
-  return mapped_text(pod, "/metadata/labels", "app.kubernetes.io/name") == "reckon" &&
+bool is_of_run(const Json& pod, const std::string& run, const std::string& name_space) {
+  return pod.value(Json::json_pointer("/metadata/namespace"), std::string()) == name_space &&
+         mapped_text(pod, "/metadata/labels", "app.kubernetes.io/name") == "reckon" &&
          mapped_text(pod, "/metadata/labels", "app.kubernetes.io/instance") == run;
 }
 
@@ -35,11 +36,12 @@ bool makes_workers(const Json& job) {
 
 }  // namespace
 
-Json nodes_left(Json nodes, const Json& pods, const std::string& but) {
+Json nodes_left(Json nodes, const Json& pods, const std::string& but,
+                const std::string& name_space) {
   std::map<std::string, Resources> held;
   for (const Json& pod : pods.value("items", Json::array())) {
     const PodView view = pod_view(pod);
-    if (view.node.empty() || view.ended() || is_of_run(pod, but)) continue;
+    if (view.node.empty() || view.ended() || is_of_run(pod, but, name_space)) continue;
     for (const auto& [resource, amount] : requests_of(pod)) held[view.node][resource] += amount;
   }
   if (!nodes.contains("items")) return nodes;
@@ -88,7 +90,8 @@ std::optional<int> workers_with_room(const Kubectl& kubectl, const std::string& 
     // Pods that stayed are those of an earlier attempt.
     const Json jobs =
         kubectl.json({"get", "jobs", "--selector", selector_of(run, newest->objects)});
-    Json left = nodes_left(kubectl.json({"get", "nodes"}), kubectl.raw("/api/v1/pods"), run);
+    Json left = nodes_left(kubectl.json({"get", "nodes"}), kubectl.raw("/api/v1/pods"), run,
+                           kubectl.name_space());
     for (Json& node : left["items"])
       if (node_view(node).name == without) node["spec"]["unschedulable"] = true;
     return workers_with_room(jobs, left, most);

@@ -5,8 +5,10 @@
 namespace reckon::kubernetes {
 
 /// The nodes with what the pods on them ask for taken off. Pods that have ended hold nothing, and
-/// those of the run `but` are about to end. Both are what `kubectl get` lists.
-Json nodes_left(Json nodes, const Json& pods, const std::string& but);
+/// those of the run `but` in that namespace are about to end. `pods`: of all namespaces; both are
+/// what `kubectl get` lists.
+Json nodes_left(Json nodes, const Json& pods, const std::string& but,
+                const std::string& name_space);
 
 /// How many pods like a worker's the nodes would take beside the job's other pods, `most` at most.
 /// `jobs`: of an attempt. 0: it has no worker.

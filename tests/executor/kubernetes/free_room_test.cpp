@@ -23,12 +23,13 @@ Json asks(const std::string& cpu) {
 }
 
 Json pod_on(const std::string& node, const std::string& run, const std::string& cpu,
-            const std::string& phase = "Running") {
+            const std::string& phase = "Running", const std::string& name_space = "ns") {
   Json spec = asks(cpu);
   spec["nodeName"] = node;
   return {
       {"metadata",
        {{"name", "p"},
+        {"namespace", name_space},
         {"labels", {{"app.kubernetes.io/name", "reckon"}, {"app.kubernetes.io/instance", run}}}}},
       {"spec", spec},
       {"status", {{"phase", phase}}}};
@@ -51,12 +52,14 @@ TEST_CASE("a run's own pods make room for its next ones, those of others do not"
   const Json nodes = list_of({node_with("a", "4"), node_with("b", "2")});
   const Json jobs = list_of({job_of("worker", "1"), job_of("worker", "1")});
   const auto room = [&](std::vector<Json> pods) {
-    return workers_with_room(jobs, nodes_left(nodes, list_of(std::move(pods)), "mine"), 10);
+    return workers_with_room(jobs, nodes_left(nodes, list_of(std::move(pods)), "mine", "ns"), 10);
   };
   CHECK(room({}) == 6);
   CHECK(room({pod_on("a", "mine", "1"), pod_on("b", "mine", "1")}) == 6);
   CHECK(room({pod_on("a", "other", "1500m"), pod_on("b", "mine", "1")}) == 4);
   CHECK(room({pod_on("a", "other", "4", "Succeeded")}) == 6);
+  // Of the same name, in another namespace.
+  CHECK(room({pod_on("a", "mine", "1500m", "Running", "elsewhere")}) == 4);
   CHECK(room({pod_on("a", "other", "4"), pod_on("b", "other", "2")}) == 0);
   CHECK(workers_with_room(jobs, nodes, 3) == 3);  // no more are asked for
 }
