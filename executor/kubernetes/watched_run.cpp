@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "executor/kubernetes/pods/free_room.h"
 #include "executor/kubernetes/pods/pod_log.h"
 #include "executor/launch/rank_kinds.h"
 #include "executor/train/recipe/recipe.h"
@@ -180,7 +181,8 @@ void WatchedRun::read_log(const PodView& pod) {
 GangEnd WatchedRun::run_attempt(std::int64_t attempt) {
   if (options_.stays) return run_standing(attempt);
   const bool there = options_.first_is_there && attempt == options_.first_attempt;
-  if (!there) make_pods(attempt);
+  if (!there)
+    if (const auto failed = make_pods(attempt)) return *failed;
   if (foreign_) foreign_->begin(attempt, Seconds{0});
   GangEnd end = watch_cluster_gang(kubectl_, gang(attempt), gang_events(attempt), asked_);
   if (foreign_) end_of_foreign(end);
@@ -199,19 +201,37 @@ GangEnd WatchedRun::run_attempt(std::int64_t attempt) {
   return end;
 }
 
-void WatchedRun::make_pods(std::int64_t attempt) {
+std::optional<GangEnd> WatchedRun::make_pods(std::int64_t attempt) {
+  const bool first = attempt == options_.first_attempt;
+  if (!first) phase();  // a run that was deleted meanwhile is not made again
   say(fmt::format("attempt {}: {} pods", attempt, ranks_.size()));
-  make_secret();
-  patient([&] {
-    return kubectl_.run({"apply", "--filename", "-"}, options_.manifests(attempt), kManyObjects);
-  });
+  try {
+    make_secret();
+    patient([&] {
+      return kubectl_.run({"apply", "--filename", "-"}, options_.manifests(attempt), kManyObjects);
+    });
+    return std::nullopt;
+  } catch (const KubectlError& error) {
+    if (first) throw;
+    // Some of them, or all, may be there.
+    const bool ended = patient([&] {
+      return end_attempt_and_wait(kubectl_, options_.state.run, attempt,
+                                  time_to_end(options_.notice), [this] {
+                                    show();
+                                    return stop_() != StopRequest::at_once;
+                                  });
+    });
+    if (!ended) throw;
+    return failed_start(error);
+  }
 }
 
 GangEnd WatchedRun::run_standing(std::int64_t attempt) {
   const bool there = options_.first_is_there && attempt == options_.first_attempt;
   if (standing_ && !standing_->can_go_on()) end_standing();
   if (!standing_) {
-    if (!there) make_pods(attempt);
+    if (!there)
+      if (const auto failed = make_pods(attempt)) return *failed;
     ClusterGangOptions how = gang(attempt);
     how.attempt = there ? options_.objects : attempt;
     how.stays = true;
@@ -256,10 +276,15 @@ void WatchedRun::end_of_foreign(GangEnd& end) {
   fruitless_.judge(end, foreign_->spoke());
 }
 
-bool WatchedRun::stopped_from_elsewhere() {
+RunPhase WatchedRun::phase() {
   const auto state = patient([&] { return read_state(kubectl_, options_.state.run); });
   if (!state) throw KubectlError(KubectlFailure::missing, "the run was deleted by somebody else");
-  return state->phase == RunPhase::stopping || state->phase == RunPhase::stopped;
+  return state->phase;
+}
+
+bool WatchedRun::stopped_from_elsewhere() {
+  const RunPhase now = phase();
+  return now == RunPhase::stopping || now == RunPhase::stopped;
 }
 
 ClusterGangOptions WatchedRun::gang(std::int64_t attempt) const {

@@ -84,10 +84,14 @@ class WatchedRun {
   GangEnd run_attempt(std::int64_t attempt);
   /// Of pods that stay: the next start with those that are there, else of new ones.
   GangEnd run_standing(std::int64_t attempt);
-  void make_pods(std::int64_t attempt);
+  /// Of a start that could not be made, where it is not the first: its end, and no pod of it is
+  /// left. Throws KubectlError, also where the run was deleted.
+  std::optional<GangEnd> make_pods(std::int64_t attempt);
   void end_standing();
   void make_secret();
   void end_of_foreign(GangEnd& end);
+  /// As the cluster has it. Throws KubectlError where the run was deleted.
+  RunPhase phase();
   bool stopped_from_elsewhere();
   std::string hangs(Seconds heard);
   ClusterGangOptions gang(std::int64_t attempt) const;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <stdexcept>
 #include <thread>
 
 #include "executor/train/stop_signal.h"
@@ -40,15 +39,12 @@ SupervisedEnd hopeless(const GangEnd& end, int attempts) {
 /// A later start that fails is one more failure; the first is the caller's to see.
 GangEnd start(const SuperviseOptions& options, const SuperviseEvents& events, std::int64_t attempt,
               const std::function<StopRequest()>& stop) {
+  if (options.run) return options.run(attempt);
   try {
-    if (options.run) return options.run(attempt);
     return run_gang(options.gang(attempt), events.gang, stop);
   } catch (const std::runtime_error& error) {
     if (attempt == options.first_attempt) throw;
-    GangEnd end;
-    end.reason = error.what();
-    end.code = kEnvironmentFailed;
-    return end;
+    return failed_start(error);
   }
 }
 
@@ -104,6 +100,13 @@ Interruption cause_of(const GangEnd& end) {
 
 bool ended_by_environment(const GangEnd& end) {
   return end.code == kEnvironmentFailed && !end.hung && !end.unexplained;
+}
+
+GangEnd failed_start(const std::runtime_error& error) {
+  GangEnd end;
+  end.reason = error.what();
+  end.code = kEnvironmentFailed;
+  return end;
 }
 
 SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& events,

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct SupervisedEnd {
   int attempts = 0;    // starts
 };
 
+/// The end of a start that could not be made.
+GangEnd failed_start(const std::runtime_error& error);
+
 /// The environment ended it (3): neither silence, nor a program whose codes say nothing.
 bool ended_by_environment(const GangEnd& end);
 
@@ -47,7 +51,8 @@ struct SuperviseOptions {
   std::vector<EarlierEnd> earlier;
   /// The gang of the k-th start, k from `first_attempt`: addresses and ports are its own.
   std::function<GangOptions(std::int64_t attempt)> gang;
-  /// In place of run_gang(gang(attempt)): a gang elsewhere. A start that throws is a failure.
+  /// In place of run_gang(gang(attempt)): a gang elsewhere. What it throws ends the supervision:
+  /// the gang may still run. A later start that could not be made it answers with failed_start().
   std::function<GangEnd(std::int64_t attempt)> run;
   std::int64_t first_attempt = 0;
   /// The step of the newest complete checkpoint. Where it is given, three starts in a row that the
@@ -69,8 +74,8 @@ struct SuperviseEvents {
 /// Runs until the job is finished, stopped, hopeless, or has failed more often than the rules
 /// allow: every failure counts, preemptions only where the rules count disruptions. An environment
 /// that fails again and again (`checkpoint`) is hopeless as well, with code 3 and what the lost
-/// process said last. Throws what run_gang() throws at the first start; a later one that cannot be
-/// made is a failure like others.
+/// process said last. Throws what run_gang() throws at the first start, where a later one that
+/// cannot be made is a failure like others, and what SuperviseOptions::run throws at any.
 SupervisedEnd supervise(const SuperviseOptions& options, const SuperviseEvents& events,
                         const std::function<StopRequest()>& stop);
 

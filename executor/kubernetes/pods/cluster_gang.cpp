@@ -22,6 +22,11 @@ void end_attempt(const Kubectl& kubectl, const std::string& run, std::int64_t at
       jobs.dump(), kManyObjects);
 }
 
+void remove_by_force(const Kubectl& kubectl, const std::string& pod) {
+  kubectl.attempt(
+      {"delete", "pod", pod, "--force", "--grace-period=0", "--wait=false", "--ignore-not-found"});
+}
+
 GangEnd watch_cluster_gang(const Kubectl& kubectl, const ClusterGangOptions& options,
                            const ClusterGangEvents& events,
                            const std::function<StopRequest()>& stop) {

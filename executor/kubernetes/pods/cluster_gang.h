@@ -74,6 +74,8 @@ GangEnd watch_cluster_gang(const Kubectl& kubectl, const ClusterGangOptions& opt
 /// Ends the pods of an attempt that still run, by SIGTERM and the pods' grace period; those that
 /// have ended stay, with their logs.
 void end_attempt(const Kubectl& kubectl, const std::string& run, std::int64_t attempt);
+/// Of a pod whose node does not answer, so that nobody says that it has ended.
+void remove_by_force(const Kubectl& kubectl, const std::string& pod);
 
 /// Labels by which the objects of a run are found, and of one attempt of it.
 std::string selector_of(const std::string& run);

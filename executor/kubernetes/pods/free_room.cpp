@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "executor/kubernetes/json_at.h"
 #include "executor/kubernetes/pods/cluster_gang.h"
@@ -101,15 +102,25 @@ std::optional<int> workers_with_room(const Kubectl& kubectl, const std::string& 
 }
 
 bool end_attempt_and_wait(const Kubectl& kubectl, const std::string& run, std::int64_t attempt,
-                          Seconds limit) {
+                          Seconds limit, const std::function<bool()>& goes_on) {
   using Clock = std::chrono::steady_clock;
-  const auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
+  constexpr std::chrono::seconds kForced{10};  // from a deletion by force until it is seen
+  auto until = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
+  bool forced = false;
   end_attempt(kubectl, run, attempt);
   for (;;) {
-    const Json pods = kubectl.json({"get", "pods", "--selector", selector_of(run, attempt)});
-    const auto ended = [](const Json& pod) { return pod_view(pod).ended(); };
-    if (std::ranges::all_of(pods.at("items"), ended)) return true;
-    if (Clock::now() > until) return false;
+    const Json list = kubectl.json({"get", "pods", "--selector", selector_of(run, attempt)});
+    std::vector<std::string> left;
+    for (const Json& item : list.at("items"))
+      if (const PodView pod = pod_view(item); !pod.ended()) left.push_back(pod.name);
+    if (left.empty()) return true;
+    if (goes_on && !goes_on()) return false;
+    if (Clock::now() > until) {
+      if (std::exchange(forced, true)) return false;
+      for (const std::string& pod : left) remove_by_force(kubectl, pod);
+      until = Clock::now() + kForced;
+      continue;
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
   }
 }

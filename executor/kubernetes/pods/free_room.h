@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+
 #include "executor/kubernetes/pods/node_fit.h"
 
 // Room for more pods of a job that runs.
@@ -20,8 +22,11 @@ std::optional<int> workers_with_room(const Kubectl& kubectl, const std::string& 
                                      const std::string& without = {});
 
 /// Ends the pods of an attempt that still run, and waits until they have: what they save must be
-/// there before others go on from it. False: some do not end within the limit. Throws KubectlError.
+/// there before others go on from it. Those that do not end within the limit are deleted by force.
+/// False: some are there even so, or `goes_on`, asked between looks, said no. Throws KubectlError.
 bool end_attempt_and_wait(const Kubectl& kubectl, const std::string& run, std::int64_t attempt,
-                          Seconds limit);
+                          Seconds limit, const std::function<bool()>& goes_on = {});
+/// That limit, of pods that have `notice` to save.
+inline Seconds time_to_end(Seconds notice) { return 2 * notice + Seconds{120}; }
 
 }  // namespace reckon::kubernetes

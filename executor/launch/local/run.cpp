@@ -1,6 +1,7 @@
 #include "executor/launch/local/run.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "executor/launch/local/local_run.h"
 #include "executor/launch/rank_kinds.h"
@@ -69,7 +70,15 @@ RunEnd LocalRun::run(const std::function<StopRequest()>& stop) {
     return standing_ && standing_->held_steps() > newest_saved().value_or(0);
   };
   how.trains = [this] { return !tracker_.at_start(); };
-  if (foreign_) how.run = [&](std::int64_t attempt) { return run_foreign(attempt, asked); };
+  if (foreign_)
+    how.run = [&](std::int64_t attempt) {
+      try {
+        return run_foreign(attempt, asked);
+      } catch (const std::runtime_error& error) {  // none of its processes is left
+        if (attempt == how.first_attempt) throw;
+        return failed_start(error);
+      }
+    };
   SuperviseEvents events;
   events.starting = [this](std::int64_t attempt) { on_start(attempt); };
   events.interrupted = [this](std::int64_t attempt, const GangEnd& end, Seconds delay) {

@@ -118,5 +118,21 @@ case "$1 $2" in
   "get jobs") echo '{"items": []}' ;;
   "get pods") echo '{"items": [{"metadata": {"name": "p"}, "status": {"phase": "Running"}}]}' ;;
 esac)");
-  CHECK(!end_attempt_and_wait(stuck.kubectl(), "run", 1, Seconds{0.1}));
+  const auto stops = [] { return false; };
+  CHECK(!end_attempt_and_wait(stuck.kubectl(), "run", 1, Seconds{60}, stops));
+}
+
+TEST_CASE("a pod of an attempt that does not end in time is deleted by force") {
+  const FakeKubectl fake(R"(
+shift 2
+case "$1 $2" in
+  "get jobs") echo '{"items": []}' ;;
+  "delete pod") echo "$*" > deleted ;;
+  "get pods")
+    if [ -e deleted ]; then echo '{"items": []}'; exit; fi
+    echo '{"items": [{"metadata": {"name": "p"}, "status": {"phase": "Running"}}]}' ;;
+esac)");
+  CHECK(end_attempt_and_wait(fake.kubectl(), "run", 1, Seconds{0.1}));
+  CHECK(fake.read("deleted") ==
+        "delete pod p --force --grace-period=0 --wait=false --ignore-not-found\n");
 }

@@ -24,8 +24,10 @@ using namespace std::chrono_literals;
 inline constexpr int kPods = 3;
 
 // Files of attempt N: pods-N (list), log-N-RANK, gone-N (events of the pods that were told to end),
-// lost-N (events when one was deleted by node), dies-LOG (its connection does, without a word);
-// jobs, nodes, all-pods. In `said`: what was asked.
+// lost-N (events when one was deleted by node), dies-LOG (its connection does, without a word),
+// refused-N (why its pods may not be listed), not-made-N (likewise applied, without which they are
+// there); jobs, nodes, all-pods; state-lives: so often the run's state is there. In `said`: what
+// was asked; in `made`: how many attempts were applied.
 inline const char* const kClusterOfJob = R"sh(
 echo "$*" >> said
 of() { sed -n 's/.*attempt\(=\|%3D\)\([0-9]\).*/\2/p'; }
@@ -33,6 +35,8 @@ attempt=$(echo "$*" | of)
 case "$*" in
   *events*watch=1*) exec sleep 30 ;;
   *events*) echo '{"items":[]}' ;;
+  *pods*limit=0*) if [ -e refused-$attempt ]; then cat refused-$attempt >&2; exit 1; fi
+    cat pods-$attempt ;;
   *pods*watch=1*)
     lost=
     until [ -e ended-$attempt ]; do
@@ -59,7 +63,15 @@ case "$*" in
   *"get nodes"*) cat nodes ;;
   *"get node "*) echo '{"metadata": {"name": "n"}, "status": {"conditions": [
     {"type": "Ready", "status": "True"}]}}' ;;
-  *"get configmap"*) echo '{"metadata": {"annotations": {"reckon/phase": "running"}}}' ;;
+  *"get configmap"*)
+    n=$(cat asked-state 2>/dev/null || echo 0); echo $((n + 1)) > asked-state
+    if [ $n = "$(cat state-lives 2>/dev/null)" ]; then
+      echo 'Error from server (NotFound): configmaps "job-run" not found' >&2; exit 1
+    fi
+    echo '{"metadata": {"annotations": {"reckon/phase": "running"}}}' ;;
+  *"apply --filename"*) cat > /dev/null; n=$(cat made 2>/dev/null || echo 0)
+    echo $((n + 1)) > made
+    if [ -e not-made-$n ]; then cat not-made-$n >&2; exit 1; fi ;;
   *"--filename"*) cat > /dev/null ;;
 esac
 )sh";
@@ -117,22 +129,23 @@ struct WatchedInCluster {
 };
 
 /// A job of three workers of a pod each, one a node, whose first attempt prints `logs`; the second
-/// finishes at once.
+/// and the third finish at once.
 class ClusterJob {
  public:
   explicit ClusterJob(std::vector<std::string> logs, int nodes = kPods) : fake_(kClusterOfJob) {
-    std::vector<Json> running, done, machines;
+    std::vector<Json> running, done, done_later, machines;
     for (int rank = 0; rank < kPods; ++rank) {
       running.push_back(watched_pod(0, rank, false));
       done.push_back(watched_pod(1, rank, true));
+      done_later.push_back(watched_pod(2, rank, true));
       fake_.write("log-0-" + std::to_string(rank), logs[std::size_t(rank)]);
-      fake_.write("log-1-" + std::to_string(rank), "");
+      for (const char* log : {"log-1-", "log-2-"}) fake_.write(log + std::to_string(rank), "");
     }
     for (int k = 0; k < nodes; ++k) machines.push_back(worker_node(k));
     fake_.write("pods-0", list_of(running));
     fake_.write("pods-1", list_of(done));
-    fake_.write("done-1", "");
-    fake_.write("gone-1", "");
+    fake_.write("pods-2", list_of(done_later));
+    for (const char* file : {"done-1", "gone-1", "done-2", "gone-2"}) fake_.write(file, "");
     fake_.write("gone-0", gone(running[0]) + gone(running[1]) + gone(running[2]));
     fake_.write("lost-0", gone(running[2]) + gone(running[0]) + gone(running[1]));
     fake_.write("nodes", list_of(machines));
@@ -181,6 +194,7 @@ class ClusterJob {
   }
 
   void write(const std::string& file, const std::string& text) const { fake_.write(file, text); }
+  std::string read(const std::string& file) const { return fake_.read(file); }
 
   Plan plan = make_round_plan(small_mlp(), StrategyKind::multi_worker_mirrored, kPods);
   KubernetesRunOptions options;

@@ -38,6 +38,40 @@ TEST_CASE("pods that tell of steps and then of none are ended, and the job start
   CHECK(w.said.find("patch configmap") < w.said.find("patch --filename"));
 }
 
+TEST_CASE("what ends the watch of a later attempt starts no other beside its pods") {
+  ClusterJob job({steps_of(0, 0, 5, 1s), steps_of(0, 1, 5, 1s), steps_of(0, 2, 5, 1s)});
+  job.options.patience = {.step = Seconds{1}};
+  job.options.retry.backoff_limit = 6;
+  SECTION("its pods may not be listed any more") {
+    job.write("refused-1", "Error from server (Forbidden): pods is forbidden");
+    CHECK_THROWS_WITH(job.run(), Contains("pods is forbidden"));
+    CHECK(job.read("made") == "2\n");
+  }
+  SECTION("the run was deleted") {
+    // It is there at the end of the first attempt, and gone when the next is made.
+    job.write("state-lives", "1");
+    CHECK_THROWS_WITH(job.run(), "the run was deleted by somebody else");
+    CHECK(job.read("made") == "1\n");
+  }
+}
+
+TEST_CASE("a later start whose pods cannot be made is a failure, and none of them is left") {
+  ClusterJob job({steps_of(0, 0, 5, 1s), steps_of(0, 1, 5, 1s), steps_of(0, 2, 5, 1s)});
+  job.options.patience = {.step = Seconds{1}};
+  job.options.retry.backoff_limit = 6;
+  job.write("not-made-1", "Error from server (Forbidden): exceeded quota: pods");
+  const WatchedInCluster w = job.run();
+  INFO(w.messages << w.said);
+  CHECK(w.end.end.verdict == Verdict::finished);
+  CHECK(w.end.end.attempts == 3);
+  REQUIRE(w.measured.interruptions.size() == 2);
+  CHECK_THAT(w.measured.interruptions[1].detail, Contains("exceeded quota"));
+  // Its Jobs, and whether pods are left, before the next is applied.
+  const std::size_t failed = w.said.rfind("attempt=1");
+  CHECK(failed != std::string::npos);
+  CHECK(failed < w.said.rfind("apply --filename"));
+}
+
 TEST_CASE("a program of the user's own that hangs in its pods is ended, one that is mute is not") {
   const bool tells = GENERATE(true, false);
   const std::string line = tells ? "step " : "at ";

@@ -79,6 +79,19 @@ TEST_CASE("a later start that cannot be made is one more failure") {
   CHECK(reasons[1] == "cannot start rank 0 (/no/such/program): No such file or directory");
 }
 
+TEST_CASE("what a gang elsewhere throws ends the supervision, at a later start too") {
+  SuperviseOptions options;
+  options.retry = quick_rules(6);
+  int starts = 0;
+  options.run = [&](std::int64_t attempt) {
+    ++starts;
+    if (attempt == 1) throw std::runtime_error("the cluster is forbidden");
+    return failed_start(std::runtime_error("no pods could be made"));
+  };
+  CHECK_THROWS_WITH(supervise(options, {}, {}), "the cluster is forbidden");
+  CHECK(starts == 2);
+}
+
 /// Never tried too often, and at once. `saved`: the newest checkpoint after the k-th start.
 SupervisedEnd supervise_without_limit(const std::string& script,
                                       const std::vector<std::int64_t>& saved) {

@@ -81,7 +81,7 @@ void ClusterGang::kill_rest() {
     }
     PodLoss loss = loss_at(*m.pod);
     if (loss.end == PodEnd::deleted) loss.words = "did not end";
-    remove_by_force(m.pod->name);
+    remove_by_force(kubectl_, m.pod->name);
     lose(int(k), std::move(loss));
   }
 }
@@ -98,14 +98,9 @@ void ClusterGang::look_at_nodes() {
     if (m.ended() || !m.pod || !(m.pod->deleting || silent_nodes_.lost(m.pod->node))) continue;
     PodLoss loss = loss_at(*m.pod);
     if (loss.end != PodEnd::node_lost) continue;
-    remove_by_force(m.pod->name);
+    remove_by_force(kubectl_, m.pod->name);
     lose(int(k), std::move(loss));
   }
-}
-
-void ClusterGang::remove_by_force(const std::string& pod) const {
-  kubectl_.attempt(
-      {"delete", "pod", pod, "--force", "--grace-period=0", "--wait=false", "--ignore-not-found"});
 }
 
 void ClusterGang::look_at_waiting() {

@@ -113,7 +113,6 @@ class ClusterGang {
   void tell_of_break() const;
   void kill_rest();
   void look_at_nodes();
-  void remove_by_force(const std::string& pod) const;
   void look_at_waiting();
   void give_up(int place, int code, std::string words);
 
