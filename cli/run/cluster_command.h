@@ -63,8 +63,6 @@ class ClusterCommand {
 
   kubernetes::Kubectl kubectl_of(const std::string& run) const;
 
-  static constexpr Seconds kEnds{120};  // of pods, beside their notice
-
   const Plan& plan() const { return artifact_.plan; }
   bool pods_stay() const { return !artifact_.container && goes_on_in_pods(plan()); }
 

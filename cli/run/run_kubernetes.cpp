@@ -227,16 +227,27 @@ int ClusterCommand::go_on(RunLease& lease, const ClusterFacts& facts, RunState s
   how.secret_is_there = newest && !over;
   how.first_is_there = newest && !over && newest->pods_wanted == pods;
   how.state = std::move(state);
-  if (newest && (other_plan || plan_waits)) {
+  if (newest && over) {
     if (newest->pods_wanted > 0)
-      print_error(fmt::format("attempt {} ends behind a checkpoint; the run goes on under {}\n",
+      print_error(fmt::format("attempt {} ends behind a checkpoint; the run goes on{}\n",
                               newest->number,
-                              plan_waits ? "the plan that was decided" : "the new plan"));
-    if (!end_attempt_and_wait(kubectl, how.state.run, newest->objects, 2 * options.notice + kEnds))
+                              plan_waits   ? " under the plan that was decided"
+                              : other_plan ? " under the new plan"
+                                           : ""));
+    const auto goes_on = [&] {
+      return lease.request([](const std::string& news) {
+        print_error(fmt::format("reckon: {}\n", news));
+      }) == StopRequest::none;
+    };
+    const bool ended = end_attempt_and_wait(kubectl, how.state.run, newest->objects,
+                                            time_to_end(options.notice), goes_on);
+    if (!ended && !goes_on()) {
+      print_error(fmt::format("reckon: nothing new of {} is started\n", how.state.run));
+      return kExitStoppedOnRequest;
+    }
+    if (!ended)
       throw KubectlError(KubectlFailure::setup,
                          "pods of the run do not end; `reckon status` shows which");
-  } else if (resume && newest) {
-    end_attempt(kubectl, how.state.run, newest->objects);
   }
   if (resume) begin_part(kubectl, how.state, how.first_attempt);
   how.begins_part = resume;
