@@ -188,8 +188,12 @@ int ClusterCommand::go_on(RunLease& lease, const ClusterFacts& facts, RunState s
   catalog_.emplace(checked(load_catalogs(options)));
   // The plan lies here as on the machine where the run was begun.
   const fs::path plan_file = RunDirectory{directory}.plan();
-  if (!fs::is_regular_file(plan_file) || read_text(plan_file) != state.plan)
-    write_durably(plan_file, state.plan);
+  {
+    const RunLock lock(directory);
+    refuse_other_run({directory}, state.started);
+    if (!fs::is_regular_file(plan_file) || read_text(plan_file) != state.plan)
+      write_durably(plan_file, state.plan);
+  }
   options.files = {plan_file.string()};
   const bool other_plan = resume && options.changes_plan();
   if (options.budget && !other_plan) {

@@ -14,8 +14,10 @@
 namespace reckon::kubernetes {
 namespace {
 
-RunFilesOptions with_processes(RunFilesOptions files, int processes) {
+RunFilesOptions files_of(const KubernetesRunOptions& options, int processes) {
+  RunFilesOptions files = options.files;
   files.processes = processes;
+  files.started = options.state.started;
   return files;
 }
 
@@ -47,7 +49,7 @@ WatchedRun::WatchedRun(const Plan& plan, const Forecast& forecast, const Kubectl
       seating_(seating_of(plan, options)),
       ranks_(names_.size() + std::size_t(seating_ ? seating_->spares : 0)),
       known_(options.files.directory.measurements(), options.foreign.has_value()),
-      files_(with_processes(options.files, int(names_.size()) + (seating_ ? 1 : 0))),
+      files_(files_of(options, int(names_.size()) + (seating_ ? 1 : 0))),
       clock_(clock_of(options)),
       times_(plan, clock_),
       tracker_(forecast, plan.only_job().steps, options.deadline),

@@ -54,6 +54,19 @@ bool can_be_read(const fs::path& plan) {
   }
 }
 
+void refuse_other(const RunDirectory& directory, const Measurements& read,
+                  const std::string& started) {
+  const auto own = RunClock::parse(started);
+  if (!own) return;
+  for (const RunRecord& run : read.runs)
+    if (const auto clock = RunClock::parse(run.started);
+        clock && clock->started() != own->started())
+      throw FileError(
+          fmt::format("{} holds the records of another run, which started at {} and not at {}; "
+                      "--out names another directory",
+                      directory.root.string(), run.started, started));
+}
+
 EarlierPart look_back(const RunFilesOptions& options) {
   const fs::path file = options.directory.measurements();
   const std::string root = options.directory.root.string();
@@ -66,6 +79,7 @@ EarlierPart look_back(const RunFilesOptions& options) {
         "{} holds a run already; --resume goes on with it, --out names another directory", root));
   const auto read = take_up_measurement_log(file);
   if (!read) throw FileError(format(read.error()));
+  refuse_other(options.directory, *read, options.started);
   EarlierPart before;
   const NextStart next = next_start(*read);
   before.attempt = next.attempt;
@@ -87,6 +101,13 @@ EarlierPart look_back(const RunFilesOptions& options) {
 }
 
 }  // namespace
+
+void refuse_other_run(const RunDirectory& directory, const std::string& started) {
+  const fs::path file = directory.measurements();
+  if (!fs::exists(file)) return;
+  const auto read = read_measurement_log(file);
+  if (read) refuse_other(directory, *read, started);  // else who takes it up says what is wrong
+}
 
 RunFiles::RunFiles(const RunFilesOptions& options)
     : directory_(options.directory),

@@ -41,15 +41,19 @@ struct RunFilesOptions {
   /// That part must have left what it trained: the last checkpoint, every byte of it, and the
   /// weights. Else there is something to be done again.
   bool leaves_weights = true;
-  std::string digest;         // of the artifact; empty: nobody asks which attempts ran it
-  std::string plan;           // the artifact: the directory's plan.reckon; empty: none
+  std::string started;  // by RunClock: records of another run are refused; empty: they are not
+  std::string digest;   // of the artifact; empty: nobody asks which attempts ran it
+  std::string plan;     // the artifact: the directory's plan.reckon; empty: none
   std::string forecast_text;  // of that plan: forecast.json; empty: the one that is there stays
 };
 
+/// Throws FileError where the directory has records of another run than the one that started then.
+void refuse_other_run(const RunDirectory& directory, const std::string& started);
+
 class RunFiles {
  public:
-  /// Throws FileError where the directory cannot be used: another job in it, a run where none may
-  /// be, none where one must be.
+  /// Throws FileError where the directory cannot be used: another job in it, a run where none or
+  /// another may be, none where one must be.
   explicit RunFiles(const RunFilesOptions& options);
 
   const EarlierPart& before() const { return before_; }
