@@ -48,8 +48,7 @@ class ClusterCommand {
   RunArtifact changed_plan(const RunOptions& options);
 
   /// A part of the run begins with this attempt, if it can be started (begins_part).
-  static void begin_part(const kubernetes::Kubectl& kubectl, kubernetes::RunState& state,
-                         std::int64_t attempt);
+  static void begin_part(kubernetes::RunState& state, std::int64_t attempt);
 
   /// The new plan's pods, as the cluster sees them: the exit code where it does not take them.
   std::optional<int> refused(const RunOptions& options, const kubernetes::Kubectl& kubectl,

@@ -89,6 +89,23 @@ std::optional<RunPhase> phase_if_over(const std::optional<RunState>& state) {
   if (state->phase == RunPhase::running || state->phase == RunPhase::stopping) return std::nullopt;
   return state->phase;
 }
+std::optional<RunPhase> phase_if_over(const ClusterTarget& target) {
+  return phase_if_over(read_state(target.kubectl, target.run));
+}
+
+/// Marks the run, unless it is over by then: as what it ended.
+std::optional<RunPhase> mark(const ClusterTarget& target, const Kubectl& kubectl, RunPhase phase) {
+  for (;;) {
+    const auto state = read_state(kubectl, target.run);
+    if (const auto over = phase_if_over(state)) return over;
+    try {
+      set_phase(kubectl, target.run, phase, kStoppedOnRequest, {}, state->version);
+      return std::nullopt;
+    } catch (const KubectlError& error) {
+      if (error.failure() != KubectlFailure::conflict) throw;  // its launcher wrote meanwhile
+    }
+  }
+}
 
 int say_stopped(const ClusterTarget& target, RunPhase phase) {
   if (phase != RunPhase::stopped) {
@@ -150,7 +167,8 @@ int stop_run(const ClusterTarget& target) {
     print(fmt::format("{}: {} already\n", target.run, to_text(state->phase)));
     return kDone;
   }
-  set_phase(target.kubectl, target.run, RunPhase::stopping, kStoppedOnRequest);
+  if (const auto over = mark(target, target.kubectl, RunPhase::stopping))
+    return say_stopped(target, *over);
   LauncherLease lease(target.kubectl, target.run, false);
   if (const auto over = wait_for_launcher(target, lease)) return say_stopped(target, *over);
   if (!lease.may_act()) return pods_do_not_end();
@@ -162,8 +180,7 @@ int stop_run(const ClusterTarget& target) {
   if (newest) end_attempt(kubectl, target.run, newest->objects);
   if (!wait_for_end(target)) return pods_do_not_end();
   note_end(kubectl, *left, newest, steps_done);
-  set_phase(kubectl, target.run, RunPhase::stopped, kStoppedOnRequest);
-  return say_stopped(target, RunPhase::stopped);
+  return say_stopped(target, mark(target, kubectl, RunPhase::stopped).value_or(RunPhase::stopped));
 }
 
 int remove_run(const ClusterTarget& target, bool with_claim) {

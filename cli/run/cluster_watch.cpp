@@ -63,7 +63,8 @@ bool ClusterCommand::begin_next(const RunOptions& options, const Kubectl& kubect
   patiently(
       [&] {
         RunState next = *state;
-        begin_part(kubectl, next, first);
+        begin_part(next, first);
+        count_from(kubectl, next.run, first);  // it runs, if nobody has stopped it since
         how.state = std::move(next);
         return 0;
       },

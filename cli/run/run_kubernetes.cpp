@@ -151,11 +151,10 @@ RunArtifact ClusterCommand::changed_plan(const RunOptions& options) {
                      .hint = "in a cluster a run goes on with the training that it began"}});
 }
 
-void ClusterCommand::begin_part(const Kubectl& kubectl, RunState& state, std::int64_t attempt) {
+void ClusterCommand::begin_part(RunState& state, std::int64_t attempt) {
   const auto clock = RunClock::parse(state.started);
   state.counted_from = attempt;
   state.parts.push_back({.attempt = attempt, .at = clock ? clock->now() : Seconds{0}});
-  resume_state(kubectl, state.run, attempt);
 }
 
 std::optional<int> ClusterCommand::refused(const RunOptions& options, const Kubectl& kubectl,
@@ -253,7 +252,10 @@ int ClusterCommand::go_on(RunLease& lease, const ClusterFacts& facts, RunState s
       throw KubectlError(KubectlFailure::setup,
                          "pods of the run do not end; `reckon status` shows which");
   }
-  if (resume) begin_part(kubectl, how.state, how.first_attempt);
+  if (resume) {
+    begin_part(how.state, how.first_attempt);
+    resume_state(kubectl, how.state.run, how.first_attempt);
+  }
   how.begins_part = resume;
   return watch(options, lease, kubectl.name_space(), how,
                manifest_options(options, kubectl, facts, how.state));

@@ -129,6 +129,7 @@ std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& ru
   if (const auto code = parse_integer(text_of(notes, kExitCode))) state.exit_code = int(*code);
   if (const auto attempt = parse_integer(text_of(notes, kCordonedIn))) state.cordoned_in = *attempt;
   read_plan_data(data, state);
+  state.version = map.value(Json::json_pointer("/metadata/resourceVersion"), std::string());
   const Json words = Json::parse(text_of(data, "words"), nullptr, false);
   if (words.is_array())
     for (const Json& word : words)
@@ -137,10 +138,22 @@ std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& ru
 }
 
 void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,
-               const std::string& reason, std::optional<int> exit_code) {
+               const std::string& reason, std::optional<int> exit_code,
+               const std::string& version) {
+  Words words{"annotate",
+              "configmap",
+              state_object_of(run),
+              "--overwrite",
+              fmt::format("{}={}", kPhase, to_text(phase)),
+              fmt::format("{}={}", kReason, reason),
+              fmt::format("{}={}", kExitCode, exit_code ? std::to_string(*exit_code) : "")};
+  if (!version.empty()) words.push_back("--resource-version=" + version);
+  kubectl.run(words);
+}
+
+void count_from(const Kubectl& kubectl, const std::string& run, std::int64_t attempt) {
   kubectl.run({"annotate", "configmap", state_object_of(run), "--overwrite",
-               fmt::format("{}={}", kPhase, to_text(phase)), fmt::format("{}={}", kReason, reason),
-               fmt::format("{}={}", kExitCode, exit_code ? std::to_string(*exit_code) : "")});
+               fmt::format("{}={}", kCountedFrom, attempt)});
 }
 
 void resume_state(const Kubectl& kubectl, const std::string& run, std::int64_t attempt) {

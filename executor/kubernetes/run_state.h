@@ -57,6 +57,7 @@ struct RunState {
   std::vector<RunPart> parts;             // oldest first; empty: an older reckon began it
   std::vector<EndRecord> ends;            // of parts, as far as somebody saw them end
   std::vector<DecisionRecord> decisions;  // by which the plan was changed
+  std::string version;                    // of the object that was read
 };
 
 /// Of all its objects.
@@ -76,8 +77,12 @@ struct SecretName {
 void renew_secret(const Kubectl& kubectl, const std::string& run, const SecretName& name);
 /// nullopt: there is no such run.
 std::optional<RunState> read_state(const Kubectl& kubectl, const std::string& run);
+/// With a `version` only of that object: else throws KubectlError, a conflict.
 void set_phase(const Kubectl& kubectl, const std::string& run, RunPhase phase,
-               const std::string& reason, std::optional<int> exit_code = {});
+               const std::string& reason, std::optional<int> exit_code = {},
+               const std::string& version = {});
+/// A run's failures are counted from this attempt.
+void count_from(const Kubectl& kubectl, const std::string& run, std::int64_t attempt);
 /// A run that was over goes on with `attempt`, and its failures are counted from there.
 void resume_state(const Kubectl& kubectl, const std::string& run, std::int64_t attempt);
 

@@ -77,3 +77,26 @@ TEST_CASE("a run that an older reckon began has one plan and no parts") {
   CHECK(state.ends.empty());
   CHECK(state.decisions.empty());
 }
+
+TEST_CASE("a phase is written over the object that was read, or not at all") {
+  const FakeKubectl fake(R"(
+shift 2
+echo "$*" >> said
+case "$*" in
+  "get configmap"*) echo '{"metadata": {"resourceVersion": "17"}}' ;;
+  *=17) echo 'Error from server (Conflict): the object has been modified' >&2; exit 1 ;;
+esac)");
+  const Kubectl kubectl = fake.kubectl();
+  const auto read = read_state(kubectl, "a");
+  REQUIRE(read);
+  CHECK(read->version == "17");
+  try {
+    set_phase(kubectl, "a", RunPhase::stopping, "asked", {}, read->version);
+    FAIL("it was written");
+  } catch (const KubectlError& error) {
+    CHECK(error.failure() == KubectlFailure::conflict);
+  }
+  // What its launcher counts from says nothing of the phase.
+  count_from(kubectl, "a", 3);
+  CHECK(fake.read("said").find("--overwrite reckon/counted-from=3\n") != std::string::npos);
+}
