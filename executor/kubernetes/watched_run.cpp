@@ -10,6 +10,7 @@
 #include "executor/launch/rank_kinds.h"
 #include "executor/train/recipe/recipe.h"
 #include "sim/scenario/restart.h"
+#include "sim/step/step.h"
 
 namespace reckon::kubernetes {
 namespace {
@@ -297,6 +298,11 @@ ClusterGangOptions WatchedRun::gang(std::int64_t attempt) const {
   g.foreign = foreign_.has_value();
   g.ends_with_first = g.foreign && has_servers_;
   g.notice = options_.notice;
+  if (!foreign_)  // nobody knows whether a program of the user's saves
+    g.own_notice = [this] {
+      return time_for_own_stop(tracker_.longest_step(),
+                               checkpoint_save_time(plan_, plan_.only_job()));
+    };
   g.pending_deadline = options_.pending_deadline;
   g.image_deadline = std::min(g.image_deadline, g.pending_deadline);
   return g;

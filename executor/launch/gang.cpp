@@ -355,6 +355,12 @@ class Gang {
 
 }  // namespace
 
+Seconds time_for_own_stop(Seconds step, Seconds save) {
+  constexpr Seconds kLeast{60};
+  constexpr double kSlower = 3;
+  return kLeast + kSlower * (step + save);
+}
+
 StopRequest requested_by_signals() {
   const int requests = stop_requests();
   return requests == 0   ? StopRequest::none

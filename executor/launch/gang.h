@@ -66,6 +66,10 @@ struct GangEvents {
 /// own: whoever watches it wants to go on otherwise, or not; nobody takes its machines away.
 enum class StopRequest { none, own, graceful, at_once };
 
+/// What a stop of one's own waits for: such a step and such a save, three times as long and a
+/// minute more. Assumed, not measured.
+Seconds time_for_own_stop(Seconds step, Seconds save);
+
 /// By the signals that have come (watch_stop_signals()): the second does not wait for checkpoints.
 StopRequest requested_by_signals();
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "executor/kubernetes/pods/gang/watched_gang.h"
 
 namespace reckon::kubernetes {
@@ -13,7 +15,15 @@ std::string selector_of(const std::string& run, std::int64_t attempt) {
   return fmt::format("{},reckon/attempt={}", selector_of(run), attempt);
 }
 
-void end_attempt(const Kubectl& kubectl, const std::string& run, std::int64_t attempt) {
+void end_attempt(const Kubectl& kubectl, const std::string& run, std::int64_t attempt,
+                 std::optional<Seconds> grace) {
+  // First, as what is being deleted its Job lets be, and no later deletion makes a period longer.
+  if (grace)
+    kubectl.run({"delete", "pods", "--selector", selector_of(run, attempt), "--field-selector",
+                 "status.phase!=Succeeded,status.phase!=Failed",
+                 fmt::format("--grace-period={}", std::llround(std::ceil(grace->count()))),
+                 "--wait=false", "--ignore-not-found"},
+                {}, kManyObjects);
   const Json jobs = kubectl.json({"get", "jobs", "--selector", selector_of(run, attempt)});
   if (jobs.at("items").empty()) return;
   // A Job that wants no pods ends those that run and keeps those that have ended.

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,10 @@ struct ClusterGangOptions {
   bool independent = false;
   /// Pods that are left when one is lost wait for the next start (StandingPods), and are not ended.
   bool stays = false;
-  Seconds notice{30};             // from a request to stop until pods are killed
+  Seconds notice{30};  // from a request to stop until pods are killed
+  /// Likewise of StopRequest::own, where that is longer: pods get it in place of their own grace
+  /// period. Empty: they do not.
+  std::function<Seconds()> own_notice = {};
   Seconds grace{10};              // from a pod's loss until the others are ended
   Seconds pending_deadline{900};  // StartPatience::Limits
   Seconds image_deadline{180};    // likewise
@@ -65,15 +69,19 @@ struct ClusterGangEvents {
   std::function<void()> tick;  // ten times a second
 };
 
-/// GangEnd::code is 1 where there is no room, 127 where there is no image. Throws KubectlError for
-/// what does not pass by itself.
+/// A pod that was asked to stop and is known to have ended before it had saved is to blame for the
+/// end, which is not GangEnd::asked where the request was an own one. GangEnd::code is 1 where
+/// there is no room, 127 where there is no image. Throws KubectlError for what does not pass by
+/// itself.
 GangEnd watch_cluster_gang(const Kubectl& kubectl, const ClusterGangOptions& options,
                            const ClusterGangEvents& events,
                            const std::function<StopRequest()>& stop);
 
 /// Ends the pods of an attempt that still run, by SIGTERM and the pods' grace period; those that
 /// have ended stay, with their logs.
-void end_attempt(const Kubectl& kubectl, const std::string& run, std::int64_t attempt);
+/// `grace`: in place of that period.
+void end_attempt(const Kubectl& kubectl, const std::string& run, std::int64_t attempt,
+                 std::optional<Seconds> grace = {});
 /// Of a pod whose node does not answer, so that nobody says that it has ended.
 void remove_by_force(const Kubectl& kubectl, const std::string& pod);
 

@@ -19,6 +19,7 @@ struct GangMember {
   std::optional<PodLoss> loss;
   int order = -1;          // among those that were lost
   bool by_us = false;      // lost after we had begun to end the others
+  bool forced = false;     // deleted by force, as it did not end
   bool replaces = false;   // a first pod that was deleted while nobody watched
   std::string last_words;  // the last line of its log that is no record
   // Where pods stay:

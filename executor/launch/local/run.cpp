@@ -143,12 +143,9 @@ GangOptions LocalRun::gang(std::int64_t attempt) {
   g.progress_deadline = options_.progress_deadline;
   g.start_deadline = options_.start_deadline;
   g.notice = options_.notice;
-  if (!foreign_)             // nobody knows whether a program of the user's saves
-    g.own_notice = [this] {  // assumed, not measured
-      constexpr Seconds kLeast{60};
-      constexpr double kSlower = 3;
-      const Seconds save = checkpoint_save_time(plan_, job());
-      return kLeast + kSlower * (tracker_.longest_step() + save);
+  if (!foreign_)  // nobody knows whether a program of the user's saves
+    g.own_notice = [this] {
+      return time_for_own_stop(tracker_.longest_step(), checkpoint_save_time(plan_, job()));
     };
   // Who stays notices the loss by itself, perhaps only when a third has left the mesh.
   constexpr Seconds kToNotice{20};

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 
 #include "executor/kubernetes/fake_kubectl.h"
+#include "executor/launch/supervise.h"
+#include "sim/measurement/measurements.h"
 
 // Who is to blame for the end of a gang, by what a cluster says of its pods.
 using namespace reckon;
@@ -164,4 +166,83 @@ esac
   CHECK(*end.culprit == 1);
   CHECK(end.reason == "rank 1 was deleted while nobody watched");
   CHECK(at_the_break == end.reason);
+}
+
+namespace {
+
+// A pod that has told of a step, and ends with `ended` when its Job's pods are to be ended.
+const char* const kTrains = R"sh(
+case "$*" in
+  *events*watch=1*) exec sleep 30 ;;
+  *events*) echo '{"items":[]}' ;;
+  *pods*watch=1*)
+    until [ -e patched ]; do sleep 0.05; done
+    cat ended
+    exec sleep 30 ;;
+  *"delete pods"*) echo "$*" >> said ;;
+  *pods*) cat pods ;;
+  *logs*) cat log
+    until [ -e patched ]; do sleep 0.05; done ;;
+  *jobs*) echo '{"items":[{}]}' ;;
+  *patch*) echo patch >> said; touch patched ;;
+  *node*) cat node ;;
+esac
+)sh";
+
+struct Stopped {
+  GangEnd end;
+  std::string said;
+};
+
+Stopped stopped(StopRequest request, int code, Seconds notice = Seconds{20}) {
+  const FakeKubectl fake(kTrains);
+  const auto with = [](const char* state, Json what) {
+    Json pod = pod_of(0, "node");
+    what["startedAt"] = "2026-11-22T03:00:00Z";
+    pod["status"]["containerStatuses"] =
+        Json::array({{{"name", "main"}, {"state", {{state, what}}}}});
+    return pod;
+  };
+  fake.write("pods", Json{{"metadata", {{"resourceVersion", "1"}}},
+                          {"items", Json::array({with("running", Json::object())})}}
+                         .dump());
+  fake.write("ended", event("DELETED", deleting(with("terminated", {{"exitCode", code}}))));
+  fake.write("node", node(true));
+  fake.write("log", "2026-11-22T03:00:10Z " + to_json(StepRecord{}) + '\n');
+  bool trains = false;
+  ClusterGangEvents events;
+  events.output = [&](int, Time, std::string_view) { trains = true; };
+  ClusterGangOptions options{.run = "job", .names = {"rank 0"}, .notice = notice};
+  options.own_notice = [] { return Seconds{89.5}; };
+  const Kubectl kubectl = fake.kubectl();
+  Stopped s;
+  s.end = watch_cluster_gang(kubectl, options, events,
+                             [&] { return trains ? request : StopRequest::none; });
+  s.said = fake.read("said");
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("a stop of the watcher's own gives pods the time of a step and its save") {
+  const Stopped s = stopped(StopRequest::own, 75);
+  CHECK(verdict_on(s.end) == Verdict::stopped);
+  CHECK(s.said ==
+        "--namespace ns delete pods --selector app.kubernetes.io/name=reckon,"
+        "app.kubernetes.io/instance=job,reckon/attempt=0 --field-selector "
+        "status.phase!=Succeeded,status.phase!=Failed --grace-period=90 --wait=false "
+        "--ignore-not-found\npatch\n");
+  CHECK(stopped(StopRequest::own, 75, Seconds{300}).said.find("--grace-period=300 ") !=
+        std::string::npos);
+  CHECK(stopped(StopRequest::graceful, 75).said == "patch\n");
+}
+
+TEST_CASE("a pod that was killed before it had saved has not stopped as it was asked") {
+  const GangEnd own = stopped(StopRequest::own, 137).end;
+  CHECK(own.reason == "rank 0 did not stop within 1 min 30 s");
+  CHECK(verdict_on(own) == Verdict::retry);
+  const GangEnd asked = stopped(StopRequest::graceful, 137).end;
+  CHECK(asked.reason == "rank 0 did not stop within its pod's grace period");
+  CHECK(verdict_on(asked) == Verdict::hopeless);
+  CHECK(stopped(StopRequest::graceful, 3).end.reason == "rank 0 ended with code 3");
 }

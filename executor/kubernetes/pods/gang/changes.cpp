@@ -186,6 +186,7 @@ void ClusterGang::follow_logs() {
 void ClusterGang::on_line(std::size_t place, std::string_view line) {
   last_line_ = Clock::now();
   if (options_.stays) read_progress(place, line);
+  trained_ = trained_ || line.starts_with("{\"record\":\"step\"");
   Member& m = members_[place];
   const auto at = parse_time(m.log->last_time());
   if (!line.starts_with("{\"record\":")) m.last_words = line;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "executor/kubernetes/pods/gang/watched_gang.h"
@@ -8,8 +9,22 @@ namespace reckon::kubernetes {
 
 void ClusterGang::obey(StopRequest request) {
   if (request == StopRequest::none) return;
+  if (!asked_ && request == StopRequest::own && options_.own_notice)
+    notice_ = std::max(notice_, options_.own_notice());
+  if (!asked_) own_ = request == StopRequest::own;
   asked_ = true;
+  if (own_ && request > StopRequest::own) {  // whoever asks now has less time
+    own_ = false;
+    notice_ = options_.notice;
+    if (kill_at_) kill_at_ = std::min(*kill_at_, Clock::now() + kill_after());
+  }
+  at_once_ = at_once_ || request == StopRequest::at_once;
   if (request == StopRequest::at_once) kill_at_ = Clock::now();
+}
+
+ClusterGang::Clock::duration ClusterGang::kill_after() const {
+  constexpr Seconds kMargin{10};  // the cluster's own delays around the pods' grace period
+  return std::chrono::duration_cast<Clock::duration>(notice_ + kMargin);
 }
 
 void ClusterGang::judge() {
@@ -35,15 +50,16 @@ void ClusterGang::end_others() {
   tell_of_break();
   last_try_ = Clock::now();
   try {
-    end_attempt(kubectl_, options_.run, options_.attempt);
+    const bool own = own_ && options_.own_notice;
+    end_attempt(kubectl_, options_.run, options_.attempt,
+                own ? std::optional(notice_) : std::nullopt);
   } catch (const KubectlError& error) {
     if (!passes(error.failure())) throw;
     tell_that_it_waits();
     return;
   }
   ending_ = true;
-  constexpr Seconds kMargin{10};  // the cluster's own delays around the pods' grace period
-  kill_at_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.notice + kMargin);
+  kill_at_ = Clock::now() + kill_after();
 }
 
 void ClusterGang::tell_that_it_waits() {
@@ -81,6 +97,7 @@ void ClusterGang::kill_rest() {
     }
     PodLoss loss = loss_at(*m.pod);
     if (loss.end == PodEnd::deleted) loss.words = "did not end";
+    m.forced = true;
     remove_by_force(kubectl_, m.pod->name);
     lose(int(k), std::move(loss));
   }

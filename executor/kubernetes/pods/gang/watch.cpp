@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <climits>
+#include <csignal>
 #include <utility>
 
 #include "executor/comm/errors.h"
 #include "executor/kubernetes/pods/gang/watched_gang.h"
 #include "executor/train/stop_signal.h"
+#include "sim/base/unit_text.h"
 
 namespace reckon::kubernetes {
 
@@ -125,13 +127,54 @@ GangEnd ClusterGang::result() const {
   end.regroups = regroups_ && !asked_;
   if (end.regroups) return end;
   if (finished && !hopeless_) return end;
-  if (asked_) {  // whoever was still starting had nothing to save
+  if (asked_) {
+    if (const auto place = unsaved()) {
+      blame_unsaved(end, *place);
+      return end;
+    }
     end.code = kExitStoppedOnRequest;
     end.reason = "stopped on request";
     return end;
   }
   blame_culprit(end);
   return end;
+}
+
+/// Who was asked to stop, and ended before it had saved; nullopt: nobody is known to. Who was still
+/// starting had nothing to save, who lost another is not to blame, and of a program that is not
+/// ours nobody knows.
+std::optional<std::size_t> ClusterGang::unsaved() const {
+  constexpr int kTerminated = 128 + SIGTERM;
+  if (!trained_ || options_.foreign) return std::nullopt;
+  for (std::size_t k = 0; k < members_.size(); ++k) {
+    const Member& m = members_[k];
+    if (rank_at(k) < 0 || !m.loss || !m.pod || !m.pod->started) continue;
+    const int code = m.loss->code;
+    const bool stopped =
+        code == 0 || code == kExitStoppedOnRequest || code == kExitLostPeer || code == kTerminated;
+    // What nobody saw end may have saved.
+    const bool seen = m.pod->exit_code.has_value();
+    if (m.forced || m.loss->end == PodEnd::node_lost || (seen && !stopped)) return k;
+  }
+  return std::nullopt;
+}
+
+void ClusterGang::blame_unsaved(GangEnd& end, std::size_t place) const {
+  constexpr int kKilled = 128 + SIGKILL;
+  const Member& m = members_[place];
+  const std::string name = name_at(place);
+  blame(end, m, name, options_.foreign);
+  end.asked = !own_;
+  end.culprit = rank_at(place);
+  if (m.loss->end != PodEnd::deleted) return;
+  if (at_once_)
+    end.reason = "killed before it had saved, as it was asked to end at once";
+  else if (m.forced || (own_ && end.code == kKilled))
+    end.reason = fmt::format("{} did not stop within {}", name, format_duration(notice_));
+  else if (end.code == kKilled)
+    end.reason = name + " did not stop within its pod's grace period";
+  else
+    end.reason = name + ' ' + to_text(ProcessEnd{end.code, 0});
 }
 
 /// Some member is lost, or will not start, or all hang.

@@ -48,6 +48,8 @@ class ClusterGang {
   void tell();
   GangEnd result() const;
   void blame_culprit(GangEnd& end) const;
+  std::optional<std::size_t> unsaved() const;
+  void blame_unsaved(GangEnd& end, std::size_t place) const;
 
   // changes.cpp: what the cluster says of pods, nodes and events
   ResourceWatch::Events pod_events();
@@ -106,6 +108,8 @@ class ClusterGang {
 
   // ending.cpp: what is done about it
   void obey(StopRequest request);
+  /// From the pods' being told to end until they are deleted by force.
+  Clock::duration kill_after() const;
   void judge();
   void end_others();
   void tell_that_it_waits();
@@ -153,6 +157,10 @@ class ClusterGang {
   Clock::time_point looked_for_hang_{};
   std::string hopeless_words_;
   int hopeless_code_ = 0, losses_ = 0;
+  Seconds notice_ = options_.notice;  // of the request that came
+  bool own_ = false;                  // it was StopRequest::own
+  bool at_once_ = false;
+  bool trained_ = false;  // somebody told of a step: there is something to save
   bool asked_ = false, ending_ = false, no_events_ = false, told_waiting_ = false;
 };
 
