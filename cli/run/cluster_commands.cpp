@@ -89,9 +89,6 @@ std::optional<RunPhase> phase_if_over(const std::optional<RunState>& state) {
   if (state->phase == RunPhase::running || state->phase == RunPhase::stopping) return std::nullopt;
   return state->phase;
 }
-std::optional<RunPhase> phase_if_over(const ClusterTarget& target) {
-  return phase_if_over(read_state(target.kubectl, target.run));
-}
 
 /// Marks the run, unless it is over by then: as what it ended.
 std::optional<RunPhase> mark(const ClusterTarget& target, const Kubectl& kubectl, RunPhase phase) {

@@ -47,8 +47,8 @@ TEST_CASE("who stops a run without a launcher records its end, behind which noth
   w.write("pods", json{{"items", json::array({pod_of_job("orphan", 3, 0, false)})}}.dump());
   w.write("log", to_json(StepRecord{.attempt = 3, .step = 41}) + '\n');
   std::filesystem::permissions(w.write("kubectl", kOrphan), std::filesystem::perms::owner_all);
-  const Output stop = w.run("stop orphan --on kubernetes",
-                            "RECKON_KUBECTL='" + w.path("kubectl").string() + "'");
+  const Output stop =
+      w.run("stop orphan --on kubernetes", "RECKON_KUBECTL='" + w.path("kubectl").string() + "'");
   const std::string said = read_all(w.path("said"));
   INFO(stop.out << stop.err << said);
   REQUIRE(stop.code == 0);

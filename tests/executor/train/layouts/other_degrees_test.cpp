@@ -65,12 +65,11 @@ TEST_CASE("degrees of three train what one rank trains") {
              in_two_rounds(product_of(1, 1, 1, 3)), under_zero(product_of(1, 3, 3, 1), 3),
              product_of(1, 3, 1, 2)},
             12);
-  check_all(for_three(true, 3),
-            {experts_of(product_of(3, 1, 1, 1), 3),
-             under_zero(experts_of(product_of(3, 1, 1, 1), 3), 3),
-             experts_of(product_of(3, 3, 1, 1), 3),
-             under_zero(experts_of(product_of(3, 1, 1, 3), 3), 2)},
-            12);
+  check_all(
+      for_three(true, 3),
+      {experts_of(product_of(3, 1, 1, 1), 3), under_zero(experts_of(product_of(3, 1, 1, 1), 3), 3),
+       experts_of(product_of(3, 3, 1, 1), 3), under_zero(experts_of(product_of(3, 1, 1, 3), 3), 2)},
+      12);
 }
 
 TEST_CASE("recomputation changes no bit of experts, sequence parallelism and interleaved stages") {
@@ -79,13 +78,12 @@ TEST_CASE("recomputation changes no bit of experts, sequence parallelism and int
     Layout layout;
   };
   const ModelGraph mixture = parallel_mixture(true, 4), gpt2 = parallel_gpt2(4, 4);
-  for (const Way& way :
-       {Way{mixture, experts_of(product_of(2, 1, 1, 2), 2)},
-        Way{mixture, under_zero(experts_of(product_of(4, 1, 1, 1), 2), 3)},
-        Way{mixture, experts_of(product_of(2, 2, 1, 1), 2)},
-        Way{gpt2, under_zero(product_of(2, 2, 1, 1), 3)},
-        Way{gpt2, in_two_rounds(product_of(1, 2, 1, 2))},
-        Way{gpt2, under_zero(product_of(2, 1, 2, 1), 2)}}) {
+  for (const Way& way : {Way{mixture, experts_of(product_of(2, 1, 1, 2), 2)},
+                         Way{mixture, under_zero(experts_of(product_of(4, 1, 1, 1), 2), 3)},
+                         Way{mixture, experts_of(product_of(2, 2, 1, 1), 2)},
+                         Way{gpt2, under_zero(product_of(2, 2, 1, 1), 3)},
+                         Way{gpt2, in_two_rounds(product_of(1, 2, 1, 2))},
+                         Way{gpt2, under_zero(product_of(2, 1, 2, 1), 2)}}) {
     INFO(whole_text_of(way.layout));
     const auto job = layout_job(way.model, Optimizer::adamw);
     const TrainedLayout kept = train_layout(under(job, way.layout, 2));
@@ -94,7 +92,8 @@ TEST_CASE("recomputation changes no bit of experts, sequence parallelism and int
   }
 }
 
-TEST_CASE("adapters under pipelines, ZeRO among tensor ranks and rings train what one rank trains") {
+TEST_CASE(
+    "adapters under pipelines, ZeRO among tensor ranks and rings train what one rank trains") {
   check_all(parallel_lora(parallel_llama(2, 4), LoraTargets::all_linear),
             {product_of(1, 1, 1, 2), under_zero(product_of(2, 2, 1, 1), 2), product_of(1, 1, 2, 1),
              under_zero(product_of(2, 2, 1, 1), 3), under_zero(product_of(2, 1, 1, 2), 3),
@@ -126,6 +125,6 @@ TEST_CASE("16 bits in products of layouts train what one rank trains in them, to
         {product_of(1, 1, 2, 1), in_two_rounds(product_of(1, 1, 1, 2)),
          under_zero(product_of(2, 2, 1, 1), 3), under_zero(product_of(2, 1, 1, 2), 2)});
   check(parallel_bert(2), {under_zero(product_of(2, 1, 1, 1), 2), product_of(1, 2, 1, 2)});
-  check(parallel_mixture(true, 2),
-        {experts_of(product_of(2, 1, 1, 1), 2), under_zero(experts_of(product_of(2, 2, 1, 1), 2), 3)});
+  check(parallel_mixture(true, 2), {experts_of(product_of(2, 1, 1, 1), 2),
+                                    under_zero(experts_of(product_of(2, 2, 1, 1), 2), 3)});
 }
