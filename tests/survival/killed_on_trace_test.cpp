@@ -308,7 +308,8 @@ void print_head(const Workspace& w, const Learned& learned, int steps) {
 
 TEST_CASE("workers that a trace takes back are interruptions of the run and of its forecast") {
   const Workspace w;
-  constexpr int kSteps = 100, kReplications = 50;
+  constexpr int kSteps = 400,
+                kReplications = 50;  // longer than until the first loss, on any machine
   learn(w, kSteps, 1, "");
   forecast_by_rate(w, kSteps, kReplications);
   // From the trace's first minutes on: both nodes are lost at 0.24 s and again at 0.56 s.
