@@ -125,7 +125,9 @@ Counters Session::counters_of_step() const {
   return counters;
 }
 
-/// Another optimizer begins with a state of zero: so does its count.
+/// Another optimizer begins with a state of zero: so does its count. Where it does not, AdamW's
+/// k-th update of a constant gradient is (1 - 0.9^k) / sqrt(1 - 0.999^k) times the rate [Kingma and
+/// Ba 2015, arXiv:1412.6980, Algorithm 1], 6.6 at most (k = 12).
 void Session::count_updates(const Counters& restored) {
   if (const auto began = restored.find(kOptimizerBegan); began != restored.end())
     trainer_.set_optimizer_began(began->second);
@@ -133,7 +135,7 @@ void Session::count_updates(const Counters& restored) {
   if (!with_servers()) return trainer_.begin_optimizer();
   print_error(
       "reckon-worker: warning: the optimizer's state begins at zero, but servers count its updates "
-      "from the first step: AdamW's next ones are up to 6.5 times as large; lower its learning "
+      "from the first step: AdamW's next ones are up to 6.6 times as large; lower its learning "
       "rate "
       "for some steps\n");
 }

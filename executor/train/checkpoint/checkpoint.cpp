@@ -110,6 +110,12 @@ CheckpointStore::~CheckpointStore() {
 
 Recovery CheckpointStore::recover(const std::function<void()>& alive) {
   RECKON_CHECK(options_.rank == 0);
+  // Without its list there would be no checkpoint, and the job would begin anew.
+  std::error_code unlisted;
+  const fs::directory_iterator list(options_.directory, unlisted);
+  if (unlisted)
+    throw FileError(
+        fmt::format("cannot list {}: {}", options_.directory.string(), unlisted.message()));
   const GoodSet good = newest_good_set(options_.directory, &options_.identity, alive);
   for (const CheckpointSet& set : list_sets(options_.directory))
     if (!set.complete) remove_set(set.directory);

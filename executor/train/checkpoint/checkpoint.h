@@ -68,8 +68,9 @@ class CheckpointStore {
   /// Damaged sets are set aside as "step-N.refused", incomplete ones are removed. Throws
   /// ForeignCheckpoint where sets are another job's, ChangedRecipe where it was trained under
   /// settings that options.accept_changes does not let go, and NoUsableCheckpoint where there are
-  /// sets but none can be used: to train from the beginning then is for the user to decide. `alive`
-  /// (may be empty) is called again and again while it gets on.
+  /// sets but none can be used: to train from the beginning then is for the user to decide;
+  /// FileError where none can be used and the storage did not let all be read: nothing is set
+  /// aside. `alive` (may be empty) is called again and again while it gets on.
   Recovery recover(const std::function<void()>& alive = {});
 
   /// `state` out of that set, which ranks of another number, or under another layout, may have

@@ -89,8 +89,11 @@ std::vector<CheckpointSet> list_sets(const fs::path& root) {
        entry.increment(error)) {
     const std::int64_t step = step_of(entry->path().filename().string());
     std::error_code ignored;
-    if (step >= 0 && entry->is_directory(ignored))
-      sets.push_back({entry->path(), step, is_complete(entry->path())});
+    if (step < 0 || !entry->is_directory(ignored)) continue;
+    // A storage that gives an error has not said that there is none; who reads it hears of that.
+    std::error_code unknown;
+    const bool complete = fs::exists(entry->path() / kManifest, unknown) || unknown;
+    sets.push_back({entry->path(), step, complete});
   }
   std::sort(sets.begin(), sets.end(),
             [](const CheckpointSet& a, const CheckpointSet& b) { return a.step > b.step; });

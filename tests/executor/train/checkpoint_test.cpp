@@ -118,6 +118,15 @@ TEST_CASE("checkpoints that the storage cannot read now stay for a later start")
   CHECK(list_sets(scratch.path()).size() == 1);
   std::filesystem::remove(part);
   std::filesystem::rename(away, part);
+
+  // Of a manifest that gives an error nobody knows that it is missing.
+  const auto manifest = set_directory(scratch.path(), 5) / "manifest.json";
+  std::filesystem::rename(manifest, away);
+  std::filesystem::create_symlink("manifest.json", manifest);  // ELOOP
+  CHECK_THROWS_AS(store.recover(), FileError);
+  REQUIRE(list_sets(scratch.path()).size() == 1);
+  std::filesystem::remove(manifest);
+  std::filesystem::rename(away, manifest);
   CHECK(store.recover().step == 5);
 }
 
